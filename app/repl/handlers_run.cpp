@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "app/repl/handlers.h"
+#include "app/repl/names.h"
+#include "core/report/check.h"
+#include "core/report/format.h"
+#include "core/report/lookup.h"
+#include "core/trace/read.h"
+
+namespace pallascope::repl {
+namespace {
+
+using report::Json;
+
+Json base_request(const char* name, const Opened& opened, const session::Snapshot& snapshot) {
+  Json request = {{"request", name},
+                  {"program", trace::write_json(*opened.program)},
+                  {"graph", opened.compilation->graph_index()},
+                  {"source", snapshot.module.source},
+                  {"inputs", {{"kind", "random"}, {"seed", 0}}},
+                  {"weights", nullptr},
+                  {"modes", {"debug", "steady"}},
+                  {"tolerance", nullptr}};
+  switch (opened.source) {
+    case Source::bundle:
+      request["inputs"] = {{"kind", "bundle"}, {"path", opened.path}};
+      break;
+    case Source::pt2:
+      request["weights"] = {{"kind", "pt2"}, {"path", opened.path}};
+      break;
+    case Source::traced:
+      if (!opened.token.empty()) request["weights"] = {{"kind", "trace"}, {"token", opened.token}};
+      break;
+    case Source::json:
+      break;
+  }
+  return request;
+}
+
+/// The rows of a result that a kernel writes: user outputs by their place, arguments by their input.
+struct Written {
+  std::set<std::size_t> outputs, arguments;
+};
+
+Result<Written> written_by(const Opened& opened, const session::Snapshot& snapshot, const std::string& word,
+                           std::string& label) {
+  const auto kernel = resolve_kernel(opened, snapshot, word);
+  if (!kernel.ok()) return kernel.error();
+  label = report::id_text(*kernel);
+  const auto& buffers = snapshot.state.kernels[*kernel].outputs;
+  const auto writes = [&](loop::BufferId buffer) {
+    return std::find(buffers.begin(), buffers.end(), buffer) != buffers.end();
+  };
+  Written written;
+  std::size_t user_output = 0;
+  for (const loop::OutputValue& output : snapshot.program->outputs) {
+    const bool mutation = output.kind == trace::OutputKind::mutation;
+    if (!output.none && writes(output.view.buffer)) {
+      if (mutation) {
+        written.arguments.insert(static_cast<std::size_t>(std::max(output.mutated_input, 0)));
+      } else {
+        written.outputs.insert(user_output);
+      }
+    }
+    if (!mutation) ++user_output;
+  }
+  if (written.outputs.empty() && written.arguments.empty()) {
+    std::vector<std::string> readers;
+    for (const loop::BufferId buffer : buffers) {
+      for (const std::string& reader : report::readers(*opened.compilation, snapshot, buffer))
+        readers.push_back(reader);
+    }
+    return Diagnostic{
+        DiagnosticKind::invalid_argument,
+        fmt::format("{} writes no output of the graph, so that nothing of it can be compared alone", label),
+        "",
+        readers.empty()
+            ? "leave the kernel out"
+            : fmt::format("what it writes is read by {}; leave the kernel out to compare everything",
+                          report::join(readers, ", "))};
+  }
+  return written;
+}
+
+/// A text field of the host's answer; empty when it is not there or no text.
+std::string text_field(const Json& object, const char* key) {
+  if (!object.is_object()) return "";
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+/// Keeps the rows that `written` names. Rows of `run` have no index: they stand in the outputs' order.
+void keep_rows(Json& result, const Written& written) {
+  const auto at = result.find("outputs");
+  if (at == result.end() || !at->is_array()) return;
+  Json kept = Json::array();
+  bool failed = false;
+  for (std::size_t k = 0; k < at->size(); ++k) {
+    const Json& row = (*at)[k];
+    if (!row.is_object()) continue;
+    const bool argument = text_field(row, "kind") == "argument";
+    const auto place = row.find("index");
+    const std::size_t index =
+        place != row.end() && place->is_number_unsigned() ? place->get<std::size_t>() : k;
+    if (!(argument ? written.arguments : written.outputs).contains(index)) continue;
+    failed = failed || text_field(row, "verdict") == "failed";
+    kept.push_back(row);
+  }
+  result["outputs"] = kept;
+  if (result.contains("verdict")) result["verdict"] = failed ? "failed" : "passed";
+}
+
+Result<Output> run_request(Session& session, const Arguments& arguments, const char* name) {
+  const auto current = session.opened();
+  if (!current.ok()) return current.error();
+  Opened& opened = **current;
+  const auto snapshot = opened.snapshot();
+  Written written;
+  std::string label;
+  const bool one_kernel = !arguments.words.empty();
+  if (one_kernel) {
+    auto found = written_by(opened, *snapshot, arguments.words[0], label);
+    if (!found.ok()) return found.error();
+    written = *std::move(found);
+  }
+  const bool full = arguments.has("full");
+  Json request = base_request(name, opened, *snapshot);
+  request["detail"] = full;  // histograms and pictures are for those who asked for everything
+  auto reply = session.ask(request);
+  if (!reply.ok()) return reply.error();
+  if (!reply->is_object())
+    return Diagnostic{DiagnosticKind::host_error, "the host's answer is no object", "",
+                      "the host may be of another version"};
+  Json result = *std::move(reply);
+  const bool check = std::string_view(name) == "check";
+  const std::string verdict = check ? text_field(result, "verdict") : "";
+  // The program's verdict is kept; that of one kernel says nothing of the others.
+  if (check && !one_kernel)
+    opened.checked[opened.compilation->graph_index()] = {true, verdict, snapshot->decision};
+  if (one_kernel) keep_rows(result, written);
+  result["decision"] = snapshot->decision;
+  result["graph"] = opened.compilation->graph_index();
+  result["kernel"] = one_kernel ? Json(label) : Json(nullptr);
+  Output output;
+  output.text = check ? report::check_text(result, snapshot->decision, full)
+                      : report::run_text(result, snapshot->decision);
+  if (one_kernel) output.text += fmt::format("everything ran; shown is what {} writes\n", label);
+  if (check) output.passed = text_field(result, "verdict") != "failed";
+  output.json = std::move(result);
+  return output;
+}
+
+}  // namespace
+
+Result<Output> run_run(Session& session, const Arguments& arguments) {
+  return run_request(session, arguments, "run");
+}
+
+Result<Output> run_check(Session& session, const Arguments& arguments) {
+  return run_request(session, arguments, "check");
+}
+
+Result<Output> run_python(Session& session, std::string_view code) {
+  if (code.find_first_not_of(" \t\n") == std::string_view::npos) {
+    return Diagnostic{DiagnosticKind::usage, "there is no Python after py", "py",
+                      "write for example: py inputs[0].shape"};
+  }
+  auto reply = session.ask({{"request", "python"}, {"code", std::string(code)}});
+  if (!reply.ok()) return reply.error();
+  Output output;
+  output.json = *std::move(reply);
+  output.text = text_field(output.json, "stdout");
+  if (!output.text.empty() && !output.text.ends_with('\n')) output.text += '\n';
+  if (const std::string value = text_field(output.json, "repr"); !value.empty()) output.text += value + "\n";
+  return output;
+}
+
+}  // namespace pallascope::repl

@@ -1,0 +1,39 @@
+// Room: codegen. The body of one Pallas kernel.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/codegen/indexing.h"
+#include "core/codegen/module.h"
+#include "core/codegen/text.h"
+
+namespace pallascope::codegen {
+
+/// A ref of the kernel: a buffer seen with a shape.
+struct Parameter {
+  std::string name;        ///< `in_ptr0`, `out_ptr0`, `check_ptr0`
+  loop::BufferId buffer;   ///< invalid for a check
+  Shape shape;
+  DType dtype = DType::f32;
+};
+
+/// An index that the kernel checks: `check_ptr<k>` holds 1 if all were in range.
+struct IndexCheck {
+  std::string message;
+};
+
+struct KernelText {
+  std::vector<Parameter> inputs, outputs;  ///< outputs hold the checks last
+  std::vector<IndexCheck> checks;
+  Text body;                               ///< the statements, indented
+  std::vector<KernelAccess> accesses;      ///< `line` counts within the body, from 1
+};
+
+KernelText kernel_text(const trace::Graph& graph, const loop::Program& program, const schedule::State& state,
+                       schedule::KernelId kernel);
+
+/// A Python literal of `scalar` for `dtype`.
+std::string literal_text(const loop::Scalar& scalar, DType dtype);
+
+}  // namespace pallascope::codegen

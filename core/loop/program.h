@@ -1,0 +1,199 @@
+// Room: loop. The loop IR: loop nests of scalar statements over index expressions, and the calls between them.
+// Takes: what `lower` builds from ATen nodes.
+// Gives: loop::Program to the scheduler and to code generation; its text for the `loops` column.
+// May use: base, trace (ids and metas), index.
+// Never: holds Python text (except the operator table's), decides a fusion, mutates a nest that was added.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/dtype.h"
+#include "core/base/id.h"
+#include "core/base/store.h"
+#include "core/index/access.h"
+#include "core/index/expression.h"
+#include "core/loop/op.h"
+#include "core/trace/graph.h"
+
+namespace pallascope::loop {
+
+struct BufferTag;
+struct NestTag;
+struct StepTag;
+using BufferId = Id<BufferTag>;
+using NestId = Id<NestTag>;
+using StepId = Id<StepTag>;
+
+enum class BufferKind : std::uint8_t { input, intermediate };
+
+/// Row-major storage of `dims`. A value's logical sizes may differ: `View` maps them.
+struct Buffer {
+  std::string name;  ///< the graph input's name, or `buf<k>`
+  BufferKind kind = BufferKind::intermediate;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> dims;
+  trace::ValueId origin;    ///< the value that it first held
+  int input_index = -1;     ///< for an input: its place in Graph::inputs
+
+  [[nodiscard]] std::int64_t numel() const;
+  [[nodiscard]] std::int64_t bytes() const { return numel() * dtype_bytes(dtype); }
+};
+
+/// How a graph input (or a torch call's result) becomes its buffer at the call boundary: as_strided to `dims` with
+/// `strides`; `copied` when that is not dense, so that a contiguous copy is made (and counted).
+struct BoundaryLayout {
+  std::vector<std::int64_t> sizes, strides;            ///< what is asserted of the tensor that comes
+  std::vector<std::int64_t> dims, dim_strides;         ///< the buffer's dims and where they lie in the tensor
+  bool copied = false;
+};
+
+/// A value as an index map over a buffer: logical index (one axis a dimension) -> flat element of the buffer.
+struct View {
+  BufferId buffer;
+  std::vector<index::AxisId> axes;  ///< placeholders, one a logical dimension, with the dimension's extent
+  index::Expression index;
+};
+
+using Scalar = std::variant<bool, std::int64_t, double>;
+
+enum class StatementKind : std::uint8_t { load, constant, index_value, compute, reduce, store };
+
+/// One statement of a nest; statements refer to earlier ones of the same nest by position.
+struct Statement {
+  StatementKind kind = StatementKind::constant;
+  DType dtype = DType::f32;          ///< of the value (of the stored element, for a store)
+  BufferId buffer;                   ///< load, store
+  index::Expression index;           ///< load, store: flat element; index_value: the value itself
+  Scalar scalar = std::int64_t{0};   ///< constant
+  ComputeOp compute = ComputeOp::add;
+  ReduceOp reduce = ReduceOp::sum;
+  std::vector<int> operands;         ///< compute: arity many; reduce, store: one
+  trace::NodeId origin;              ///< the ATen node (of the functional graph) that it comes from
+};
+
+/// An index symbol of a nest: the value of a statement used as an index. `low <= value <= high` is checked at run
+/// time when `checked`, with PyTorch's error.
+struct SymbolUse {
+  index::SymbolId symbol;
+  int statement = -1;
+  std::int64_t low = 0, high = 0;
+  bool checked = false;
+};
+
+/// A loop nest: `axes` in order, some of them reduced. Every value has one dimension an axis (1 where it does not
+/// vary). A reduce statement reduces over all axes that are marked reduced.
+struct Nest {
+  std::string name;  ///< `sum_2`, `native_layer_norm.mean`, ...
+  std::vector<index::AxisId> axes;
+  std::vector<bool> reduced;  ///< one an axis
+  std::vector<Statement> body;
+  std::vector<SymbolUse> symbols;
+  trace::NodeId origin;                 ///< the ATen node that it was lowered from
+  std::vector<trace::NodeId> origins;   ///< all ATen nodes in it (inlined producers included), ascending
+
+  [[nodiscard]] bool has_reduction() const;
+  /// The buffer that the nest writes (a nest has exactly one store).
+  [[nodiscard]] BufferId output() const;
+  /// Distinct buffers that it loads, in order of first use.
+  [[nodiscard]] std::vector<BufferId> inputs() const;
+};
+
+/// A matrix product left to the library, `lax.dot_general` in the JAX program: lhs[batch.., m, k], rhs[batch.., k, n].
+struct LibraryCall {
+  trace::NodeId origin;
+  std::string op;  ///< `aten.mm.default`
+  View lhs, rhs;
+  BufferId output;  ///< dims [batch.., m, n]
+};
+
+/// An operator that PyTorch itself runs between JAX programs.
+struct TorchCall {
+  trace::NodeId origin;
+  std::string op;
+  std::vector<std::pair<trace::ValueId, View>> inputs;  ///< tensor arguments as views of buffers
+  std::vector<BufferId> outputs;                       ///< one an output value; invalid for None
+  std::vector<std::optional<BoundaryLayout>> layouts;  ///< how each output becomes its buffer
+};
+
+/// One step of the program, in execution order.
+struct Step {
+  std::variant<NestId, LibraryCall, TorchCall> content;
+};
+
+/// How a graph output is made.
+struct OutputValue {
+  trace::OutputKind kind = trace::OutputKind::user_output;
+  bool none = false;
+  View view;                      ///< the value, over its buffer
+  trace::TensorMeta meta;         ///< eager's sizes and strides, which the returned tensor has
+  int mutated_input = -1;         ///< for a mutation: the index in Graph::inputs
+  int alias_input = -1;           ///< the input whose storage eager's output shares, an input that the graph changes
+};
+
+/// What lowering made of one ATen node.
+enum class Outcome : std::uint8_t { kernel, view, library, torch };
+std::string_view outcome_name(Outcome outcome);
+struct NodeOutcome {
+  trace::NodeId node;
+  Outcome outcome = Outcome::torch;
+  std::vector<StepId> steps;  ///< nests and calls made for it, in order (a library product may have a bias nest)
+  std::string why;            ///< for torch: why it is not a kernel
+};
+
+/// The index analysis of every load and store, made when first asked for. Nests never change, so neither do these.
+/// Not thread-safe, like the context that it extends.
+class Accesses {
+ public:
+  /// The access of statement `statement` (a load or a store) of `nest`, against its buffer's dims.
+  const index::Access& of(const struct Program& program, NestId nest, int statement);
+
+ private:
+  std::vector<std::vector<std::unique_ptr<index::Access>>> known_;
+};
+
+struct Program {
+  std::shared_ptr<index::Context> context;
+  std::shared_ptr<Accesses> accesses = std::make_shared<Accesses>();
+  Store<BufferId, Buffer> buffers;
+  Store<NestId, Nest> nests;
+  Store<StepId, Step> steps;
+  std::vector<BoundaryLayout> input_layouts;  ///< one a graph input
+  std::vector<BufferId> input_buffers;        ///< one a graph input
+  std::vector<OutputValue> outputs;
+  std::vector<NodeOutcome> outcomes;          ///< one a node of the functional graph, in order
+  std::map<trace::ValueId, View> views;       ///< where each lowered value lives
+};
+
+/// The index analysis of a load or store (see Accesses).
+inline const index::Access& access_of(const Program& program, NestId nest, int statement) {
+  return program.accesses->of(program, nest, statement);
+}
+
+/// A nest as text, one statement a line:
+///   add_1: i0 < 8, i1 < 16
+///     %0 = load x[16*i0 + i1]
+std::string to_string(const Program& program, const Nest& nest);
+/// One line a statement of `nest`, without the head line; index k is statement k.
+std::vector<std::string> statement_lines(const Program& program, const Nest& nest);
+
+/// Row-major flat index of `index` in `dims`.
+index::Expression flatten(index::Context& context, const std::vector<index::Expression>& index,
+                          const std::vector<std::int64_t>& dims);
+/// The view's flat index at logical position `at` (one expression a logical dimension).
+index::Expression at(index::Context& context, const View& view, const std::vector<index::Expression>& at);
+/// A view of `sizes` over placeholders that reads `buffer` row-major.
+View row_major_view(Program& program, BufferId buffer, const std::vector<std::int64_t>& sizes);
+/// The strides of a view when its index is affine (constant + coefficient * axis): as torch.as_strided takes them.
+struct AffineView {
+  std::vector<std::int64_t> strides;
+  std::int64_t offset = 0;
+};
+std::optional<AffineView> affine(const index::Context& context, const View& view);
+
+}  // namespace pallascope::loop

@@ -1,0 +1,275 @@
+// Family: reductions over any axes.
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "core/lower/builder.h"
+
+namespace pallascope::lower {
+namespace {
+
+using loop::ComputeOp;
+using loop::ReduceOp;
+
+std::int64_t points(const Tensor& x, const std::vector<std::size_t>& dims) {
+  std::int64_t n = 1;
+  for (std::size_t d : dims) n *= x.sizes[d];
+  return n;
+}
+
+/// Reduces to the sizes of output `output` (which say whether dimensions were kept).
+Tensor to_result(Call& call, const Tensor& reduced, std::size_t output = 0) {
+  return call.builder.reshape(reduced, call.meta(output).sizes);
+}
+
+bool in_kernel(const Call& call, const Tensor& x) { return is_kernel_dtype(x.dtype) && is_kernel_dtype(call.meta().dtype); }
+constexpr std::string_view kNoDtype = "a dtype that kernels do not hold";
+
+Lowered sum(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  const DType result = call.meta().dtype, accumulate = compute_dtype(result);
+  const std::vector<std::size_t> dims =
+      call.node.target == "aten.sum.default" ? call.dims(99, "", x.rank()) : call.dims(1, "dim", x.rank());
+  const Tensor reduced =
+      call.builder.reduction(call.node.name, x.sizes, dims, ReduceOp::sum, accumulate, result, true,
+                             [&](NestBuilder& nest) { return nest.cast(nest.load(x), accumulate); });
+  call.define(to_result(call, reduced));
+  return as_kernel();
+}
+
+Lowered mean(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  const DType result = call.meta().dtype, accumulate = compute_dtype(result);
+  const std::vector<std::size_t> dims =
+      call.node.target == "aten.mean.default" ? call.dims(99, "", x.rank()) : call.dims(1, "dim", x.rank());
+  const double count = static_cast<double>(points(x, dims));
+  const Tensor reduced = call.builder.reduction(
+      call.node.name, x.sizes, dims, ReduceOp::sum, accumulate, result, true,
+      [&](NestBuilder& nest) { return nest.cast(nest.load(x), accumulate); },
+      [&](NestBuilder& nest, int total) { return nest.div(total, nest.number(count, total)); });
+  call.define(to_result(call, reduced));
+  return as_kernel();
+}
+
+Lowered prod(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  const DType result = call.meta().dtype, accumulate = compute_dtype(result);
+  std::vector<std::size_t> dims = call.dims(99, "", x.rank());
+  if (call.node.target == "aten.prod.dim_int" && x.rank() > 0) dims = {Call::dim(call.integer(1, "dim"), x.rank())};
+  const Tensor reduced =
+      call.builder.reduction(call.node.name, x.sizes, dims, ReduceOp::prod, accumulate, result, true,
+                             [&](NestBuilder& nest) { return nest.cast(nest.load(x), accumulate); });
+  call.define(to_result(call, reduced));
+  return as_kernel();
+}
+
+/// Reductions without an identity: an empty axis is the graph's mistake.
+std::optional<Lowered> refuse_empty(const Call& call, const Tensor& x, const std::vector<std::size_t>& dims) {
+  if (points(x, dims) != 0 || call.meta().numel() == 0) return std::nullopt;
+  Lowered bad = declined("");
+  bad.diagnostic = Diagnostic{DiagnosticKind::invalid_argument,
+                              fmt::format("{} reduces an axis of extent 0, and has no identity", call.node.target),
+                              call.node.name, "an axis with at least one element"};
+  return bad;
+}
+
+template <ReduceOp op>
+Lowered extremum(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  const bool all = call.node.target == "aten.max.default" || call.node.target == "aten.min.default";
+  const std::vector<std::size_t> dims = all ? call.dims(99, "", x.rank()) : call.dims(1, "dim", x.rank());
+  if (auto bad = refuse_empty(call, x, dims)) return *bad;
+  const Tensor reduced = call.builder.reduction(call.node.name, x.sizes, dims, op, x.dtype, x.dtype, true,
+                                                [&](NestBuilder& nest) { return nest.load(x); });
+  call.define(to_result(call, reduced));
+  return as_kernel();
+}
+
+/// Positions of the extremum along `dims`, as i64, the first of equals; NaN counts as the extremum.
+Tensor arg(Call& call, const Tensor& x, const std::vector<std::size_t>& dims, ReduceOp op) {
+  return call.builder.reduction(call.node.name, x.sizes, dims, op, DType::i64, DType::i64, true, [&](NestBuilder& nest) {
+    const int value = nest.load(x);
+    return is_bool(x.dtype) ? nest.cast(value, DType::i32) : value;
+  });
+}
+
+template <ReduceOp op>
+Lowered arg_extremum(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  std::vector<std::size_t> dims = call.dims(99, "", x.rank());
+  if (call.has(1, "dim") && x.rank() > 0) dims = {Call::dim(call.integer(1, "dim"), x.rank())};
+  if (auto bad = refuse_empty(call, x, dims)) return *bad;
+  call.define(to_result(call, arg(call, x, dims, op)));
+  return as_kernel();
+}
+
+/// max(x, dim): values and positions.
+template <ReduceOp value_op, ReduceOp arg_op>
+Lowered extremum_with_index(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  const std::vector<std::size_t> dims = x.rank() == 0 ? std::vector<std::size_t>{}
+                                                       : std::vector<std::size_t>{Call::dim(call.integer(1, "dim"), x.rank())};
+  if (auto bad = refuse_empty(call, x, dims)) return *bad;
+  const Tensor reduced = call.builder.reduction(call.node.name, x.sizes, dims, value_op, x.dtype, x.dtype, true,
+                                                [&](NestBuilder& nest) { return nest.load(x); });
+  call.define(to_result(call, reduced), 0);
+  if (call.wanted(1)) call.define(to_result(call, arg(call, x, dims, arg_op), 1), 1);
+  return as_kernel();
+}
+
+template <ReduceOp op>
+Lowered any_all(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  const DType result = call.meta().dtype;
+  const std::string& target = call.node.target;
+  const bool all = target == "aten.any.default" || target == "aten.all.default";
+  const std::vector<std::size_t> dims = all ? call.dims(99, "", x.rank()) : call.dims(1, "dim", x.rank());
+  const Tensor reduced = call.builder.reduction(call.node.name, x.sizes, dims, op, DType::b8, result, true,
+                                                [&](NestBuilder& nest) { return nest.cast(nest.load(x), DType::b8); });
+  call.define(to_result(call, reduced));
+  return as_kernel();
+}
+
+/// The correction and dimensions of var, std and their relatives in their several overloads.
+struct VarianceArguments {
+  std::vector<std::size_t> dims;
+  double correction = 1;
+};
+VarianceArguments variance_arguments(const Call& call, std::int64_t rank) {
+  VarianceArguments found;
+  const std::string& target = call.node.target;
+  if (target.ends_with(".correction")) {
+    found.dims = call.dims(1, "dim", rank);
+    if (call.has(99, "correction")) found.correction = call.number(99, "correction", 1);
+  } else if (target.ends_with(".dim")) {
+    found.dims = call.dims(1, "dim", rank);
+    found.correction = call.boolean(2, "unbiased", true) ? 1 : 0;
+  } else {
+    found.dims = call.dims(99, "", rank);
+    found.correction = call.boolean(1, "unbiased", true) ? 1 : 0;
+  }
+  return found;
+}
+
+template <bool root, bool with_mean>
+Lowered variance(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!in_kernel(call, x) || !is_float(x.dtype)) return declined(std::string(kNoDtype));
+  const VarianceArguments arguments = variance_arguments(call, x.rank());
+  const DType c = compute_dtype(x.dtype), result = call.meta().dtype;
+  const double count = static_cast<double>(points(x, arguments.dims));
+  const double divisor = std::max(0.0, count - arguments.correction);
+  Builder& builder = call.builder;
+  // Two passes, as ATen's Welford is as exact: the mean first, then squares of the distances from it.
+  const Tensor mean = builder.reduction(
+      call.node.name + ".mean", x.sizes, arguments.dims, ReduceOp::sum, c, c, true,
+      [&](NestBuilder& nest) { return nest.cast(nest.load(x), c); },
+      [&](NestBuilder& nest, int total) { return nest.div(total, nest.number(count, total)); });
+  const Tensor spread = builder.reduction(
+      call.node.name, x.sizes, arguments.dims, ReduceOp::sum, c, result, true,
+      [&](NestBuilder& nest) {
+        const int distance = nest.sub(nest.cast(nest.load(x), c), nest.load(mean));
+        return nest.mul(distance, distance);
+      },
+      [&](NestBuilder& nest, int total) {
+        const int v = nest.div(total, nest.number(divisor, total));
+        return root ? nest.op(ComputeOp::sqrt, v) : v;
+      });
+  call.define(to_result(call, spread), 0);
+  if (with_mean && call.wanted(1)) {
+    const Tensor cast = c == result ? mean
+                                    : builder.pointwise(call.node.name + ".mean", mean.sizes, result,
+                                                        [&](NestBuilder& nest) { return nest.load(mean); });
+    call.define(to_result(call, cast, 1), 1);
+  }
+  return as_kernel();
+}
+
+Lowered logsumexp(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!in_kernel(call, x) || !is_float(x.dtype)) return declined(std::string(kNoDtype));
+  const std::vector<std::size_t> dims = call.dims(1, "dim", x.rank());
+  const DType c = compute_dtype(x.dtype), result = call.meta().dtype;
+  if (points(x, dims) == 0) return declined("logsumexp of an empty axis");
+  Builder& builder = call.builder;
+  const Tensor top = builder.reduction(
+      call.node.name + ".max", x.sizes, dims, ReduceOp::max, c, c, true,
+      [&](NestBuilder& nest) { return nest.cast(nest.load(x), c); },
+      [&](NestBuilder& nest, int m) {
+        // An infinite maximum would make inf - inf below.
+        const int infinite = nest.compute(ComputeOp::isinf, DType::b8, {m});
+        return nest.where(infinite, nest.number(0, m), m);
+      });
+  const Tensor total = builder.reduction(
+      call.node.name, x.sizes, dims, ReduceOp::sum, c, result, true,
+      [&](NestBuilder& nest) {
+        return nest.op(ComputeOp::exp, nest.sub(nest.cast(nest.load(x), c), nest.load(top)));
+      },
+      [&](NestBuilder& nest, int s) { return nest.add(nest.op(ComputeOp::log, s), nest.load(top)); });
+  call.define(to_result(call, total));
+  return as_kernel();
+}
+
+Lowered vector_norm(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!in_kernel(call, x) || !is_float(x.dtype)) return declined(std::string(kNoDtype));
+  const double ord = call.has(1, "ord") ? call.number(1, "ord", 2) : 2;
+  const std::vector<std::size_t> dims = call.dims(2, "dim", x.rank());
+  const DType result = call.meta().dtype, c = compute_dtype(result);
+  if (std::isinf(ord) && points(x, dims) == 0) return declined("an infinity norm of an empty axis");
+  const ReduceOp op = !std::isinf(ord) ? ReduceOp::sum : ord > 0 ? ReduceOp::max : ReduceOp::min;
+  const Tensor reduced = call.builder.reduction(
+      call.node.name, x.sizes, dims, op, c, result, true,
+      [&](NestBuilder& nest) {
+        const int v = nest.cast(nest.load(x), c);
+        if (ord == 2) return nest.mul(v, v);
+        const int magnitude = nest.op(ComputeOp::abs, v);
+        if (ord == 1 || std::isinf(ord)) return magnitude;
+        if (ord == 0) return nest.cast(nest.compare(ComputeOp::ne, v, nest.number(0, v)), c);
+        return nest.op(ComputeOp::pow, magnitude, nest.number(ord, v));
+      },
+      [&](NestBuilder& nest, int total) {
+        if (ord == 2) return nest.op(ComputeOp::sqrt, total);
+        if (ord == 1 || ord == 0 || std::isinf(ord)) return total;
+        return nest.op(ComputeOp::pow, total, nest.number(1 / ord, total));
+      });
+  call.define(to_result(call, reduced));
+  return as_kernel();
+}
+
+}  // namespace
+
+std::vector<Entry> reduction_entries() {
+  std::vector<Entry> rows;
+  const auto add = [&](std::string_view op, Family f) { rows.push_back({op, "reduction", f}); };
+  for (std::string_view op : {"aten.sum.default", "aten.sum.dim_IntList"}) add(op, sum);
+  for (std::string_view op : {"aten.mean.default", "aten.mean.dim"}) add(op, mean);
+  for (std::string_view op : {"aten.prod.default", "aten.prod.dim_int"}) add(op, prod);
+  for (std::string_view op : {"aten.amax.default", "aten.max.default"}) add(op, extremum<ReduceOp::max>);
+  for (std::string_view op : {"aten.amin.default", "aten.min.default"}) add(op, extremum<ReduceOp::min>);
+  add("aten.max.dim", extremum_with_index<ReduceOp::max, ReduceOp::argmax>);
+  add("aten.min.dim", extremum_with_index<ReduceOp::min, ReduceOp::argmin>);
+  add("aten.argmax.default", arg_extremum<ReduceOp::argmax>);
+  add("aten.argmin.default", arg_extremum<ReduceOp::argmin>);
+  for (std::string_view op : {"aten.any.default", "aten.any.dim", "aten.any.dims"}) add(op, any_all<ReduceOp::any>);
+  for (std::string_view op : {"aten.all.default", "aten.all.dim", "aten.all.dims"}) add(op, any_all<ReduceOp::all>);
+  for (std::string_view op : {"aten.var.default", "aten.var.dim", "aten.var.correction"}) add(op, variance<false, false>);
+  for (std::string_view op : {"aten.std.default", "aten.std.dim", "aten.std.correction"}) add(op, variance<true, false>);
+  for (std::string_view op : {"aten.var_mean.default", "aten.var_mean.dim", "aten.var_mean.correction"})
+    add(op, variance<false, true>);
+  for (std::string_view op : {"aten.std_mean.default", "aten.std_mean.dim", "aten.std_mean.correction"})
+    add(op, variance<true, true>);
+  add("aten.logsumexp.default", logsumexp);
+  add("aten.linalg_vector_norm.default", vector_norm);
+  return rows;
+}
+
+}  // namespace pallascope::lower

@@ -1,0 +1,224 @@
+// Family: operators that lay pieces side by side. Each piece is a nest of its own that stores into a region of one
+// buffer, so that kernels write slices of a ref and never mask out-of-range loads.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/lower/builder.h"
+
+namespace pallascope::lower {
+namespace {
+
+/// Where the elements of a piece go: `start + step * i` along each dimension of the result.
+struct Region {
+  Sizes start, step, count;
+};
+
+Region whole(const Sizes& sizes) { return {Sizes(sizes.size(), 0), Sizes(sizes.size(), 1), sizes}; }
+
+bool empty(const Region& region) {
+  return std::any_of(region.count.begin(), region.count.end(), [](std::int64_t n) { return n <= 0; });
+}
+
+/// A nest over `region` that stores `body` there. `body` gets the position in the result.
+void fill(Builder& builder, std::string name, loop::BufferId buffer, const Region& region,
+          const std::function<int(NestBuilder&, const Index&)>& body) {
+  if (empty(region)) return;
+  NestBuilder nest(builder, std::move(name), region.count);
+  Index position;
+  for (std::size_t d = 0; d < region.count.size(); ++d)
+    position.push_back(builder.context().add(builder.context().multiply(nest.index(d), region.step[d]),
+                                             builder.context().constant(region.start[d])));
+  const Sizes dims = builder.program().buffers[buffer].dims;
+  const DType dtype = builder.program().buffers[buffer].dtype;
+  const int value = nest.cast(body(nest, position), dtype);
+  nest.store_into(buffer, loop::flatten(builder.context(), position, dims), value);
+}
+
+Lowered cat(Call& call) {
+  const trace::TensorMeta& meta = call.meta();
+  if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  std::vector<Tensor> pieces = call.tensors(0, "tensors");
+  const bool stack = call.node.target == "aten.stack.default";
+  const std::size_t d = Call::dim(call.integer(1, "dim", 0), meta.rank());
+  const loop::BufferId buffer = call.builder.add_buffer(meta.dtype, meta.sizes);
+  std::int64_t start = 0;
+  for (Tensor piece : pieces) {
+    if (!is_kernel_dtype(piece.dtype)) return declined("a dtype that kernels do not hold");
+    // torch.cat takes a legacy empty tensor of rank 1 among pieces of any rank.
+    if (!stack && piece.rank() == 1 && piece.sizes[0] == 0 && meta.rank() != 1) continue;
+    if (stack) {
+      Sizes sizes = piece.sizes;
+      sizes.insert(sizes.begin() + static_cast<std::ptrdiff_t>(d), 1);
+      piece = call.builder.reshape(piece, sizes);
+    }
+    Region region = whole(piece.sizes);
+    region.start[d] = start;
+    start += piece.sizes[d];
+    fill(call.builder, call.node.name, buffer, region,
+         [&](NestBuilder& nest, const Index&) { return nest.load_at(piece, nest.index()); });
+  }
+  call.define(call.builder.row_major(buffer, meta.sizes));
+  return as_kernel();
+}
+
+/// Puts `source` at start, start + step, ... of `dim` in a copy of `base` (or in zeros).
+void scatter_slice(Call& call, const std::optional<Tensor>& base, const Tensor& source, std::size_t d, std::int64_t start,
+                   std::int64_t step, std::int64_t count) {
+  const trace::TensorMeta& meta = call.meta();
+  Builder& builder = call.builder;
+  const loop::BufferId buffer = builder.add_buffer(meta.dtype, meta.sizes);
+  const auto keep = [&](std::int64_t from, std::int64_t by, std::int64_t n) {
+    Region region = whole(meta.sizes);
+    region.start[d] = from;
+    region.step[d] = by;
+    region.count[d] = n;
+    fill(builder, call.node.name + ".kept", buffer, region, [&](NestBuilder& nest, const Index& position) {
+      return base ? nest.load_at(*base, position) : nest.constant(to_scalar(0, meta.dtype), meta.dtype);
+    });
+  };
+  if (count <= 0) {
+    keep(0, 1, meta.sizes[d]);
+    call.define(builder.row_major(buffer, meta.sizes));
+    return;
+  }
+  const std::int64_t last = start + (count - 1) * step;
+  keep(0, 1, start);
+  // Between the written elements the other residues of the step stay.
+  for (std::int64_t r = 1; r < step; ++r) keep(start + r, step, count - 1);
+  keep(last + 1, 1, meta.sizes[d] - last - 1);
+  Region region = whole(meta.sizes);
+  region.start[d] = start;
+  region.step[d] = step;
+  region.count[d] = count;
+  fill(builder, call.node.name, buffer, region, [&](NestBuilder& nest, const Index&) {
+    return nest.cast(nest.load_at(source, nest.index()), meta.dtype);
+  });
+  call.define(builder.row_major(buffer, meta.sizes));
+}
+
+std::int64_t bound(std::int64_t value, std::int64_t extent) {
+  return std::clamp<std::int64_t>(value < 0 ? value + extent : value, 0, extent);
+}
+
+/// Elements of start : end : step within an axis.
+std::int64_t slice_count(std::int64_t start, std::int64_t end, std::int64_t step) {
+  return end <= start ? 0 : (end - start + step - 1) / step;
+}
+
+Lowered slice_scatter(Call& call) {
+  const Tensor base = call.tensor(0, "self");
+  const std::size_t d = Call::dim(call.integer(2, "dim", 0), base.rank());
+  const std::int64_t extent = base.sizes[d], step = call.integer(5, "step", 1);
+  const std::int64_t start = call.has(3, "start") ? bound(call.integer(3, "start"), extent) : 0;
+  const std::int64_t end = call.has(4, "end") ? bound(call.integer(4, "end"), extent) : extent;
+  Tensor source = call.tensor(1, "src");
+  Sizes sizes = base.sizes;
+  sizes[d] = slice_count(start, end, step);
+  source = call.builder.expand(source, sizes);
+  scatter_slice(call, base, source, d, start, step, sizes[d]);
+  return as_kernel();
+}
+
+Lowered select_scatter(Call& call) {
+  const Tensor base = call.tensor(0, "self");
+  const std::size_t d = Call::dim(call.integer(2, "dim"), base.rank());
+  std::int64_t at = call.integer(3, "index");
+  if (at < 0) at += base.sizes[d];
+  Sizes sizes = base.sizes;
+  sizes[d] = 1;
+  scatter_slice(call, base, call.builder.reshape(call.tensor(1, "src"), sizes), d, at, 1, 1);
+  return as_kernel();
+}
+
+Lowered slice_backward(Call& call) {
+  const Tensor grad = call.tensor(0, "grad_output");
+  const std::size_t d = Call::dim(call.integer(2, "dim"), grad.rank());
+  const std::int64_t extent = call.meta().sizes[d], step = call.integer(5, "step", 1);
+  const std::int64_t start = bound(call.integer(3, "start"), extent);
+  scatter_slice(call, std::nullopt, grad, d, start, step, grad.sizes[d]);
+  return as_kernel();
+}
+
+Lowered select_backward(Call& call) {
+  const std::size_t d = Call::dim(call.integer(2, "dim"), call.meta().rank());
+  std::int64_t at = call.integer(3, "index");
+  Sizes sizes = call.meta().sizes;
+  if (at < 0) at += sizes[d];
+  sizes[d] = 1;
+  scatter_slice(call, std::nullopt, call.builder.reshape(call.tensor(0, "grad_output"), sizes), d, at, 1, 1);
+  return as_kernel();
+}
+
+/// Pads (or, with a negative count, cuts) from the last dimension backwards.
+Lowered constant_pad(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  const trace::TensorMeta& meta = call.meta();
+  if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  const Sizes pads = call.integers(1, "pad");
+  const loop::Scalar value = to_scalar(call.number(2, "value", 0), meta.dtype);
+  Builder& builder = call.builder;
+  const loop::BufferId buffer = builder.add_buffer(meta.dtype, meta.sizes);
+  Sizes before(x.sizes.size(), 0);
+  for (std::size_t k = 0; 2 * k + 1 < pads.size(); ++k) before[x.sizes.size() - 1 - k] = pads[2 * k];
+  // `inner` is where elements of x land; dimension by dimension the slabs beside it are filled.
+  Region inner = whole(meta.sizes);
+  for (std::size_t d = 0; d < x.sizes.size(); ++d) {
+    const std::int64_t from = std::clamp<std::int64_t>(before[d], 0, meta.sizes[d]);
+    const std::int64_t to = std::clamp<std::int64_t>(before[d] + x.sizes[d], from, meta.sizes[d]);
+    for (const auto& [start, end] : {std::pair{std::int64_t{0}, from}, std::pair{to, meta.sizes[d]}}) {
+      Region slab = inner;
+      slab.start[d] = start;
+      slab.count[d] = end - start;
+      fill(builder, call.node.name + ".pad", buffer, slab,
+           [&](NestBuilder& nest, const Index&) { return nest.constant(value, meta.dtype); });
+    }
+    inner.start[d] = from;
+    inner.count[d] = to - from;
+  }
+  fill(builder, call.node.name, buffer, inner, [&](NestBuilder& nest, const Index& position) {
+    Index source;
+    for (std::size_t d = 0; d < x.sizes.size(); ++d)
+      source.push_back(builder.context().subtract(position[d], builder.context().constant(before[d])));
+    return nest.load_at(x, source);
+  });
+  call.define(builder.row_major(buffer, meta.sizes));
+  return as_kernel();
+}
+
+/// repeat: a nest over (repeat, extent) pairs, so that every index stays affine.
+Lowered repeat(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  const trace::TensorMeta& meta = call.meta();
+  if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  const std::size_t extra = meta.sizes.size() - x.sizes.size();
+  Sizes pairs;
+  for (std::size_t d = 0; d < meta.sizes.size(); ++d) {
+    const std::int64_t extent = d < extra ? 1 : x.sizes[d - extra];
+    pairs.push_back(extent == 0 ? 0 : meta.sizes[d] / std::max<std::int64_t>(1, extent));
+    pairs.push_back(extent);
+  }
+  const Tensor repeated = call.builder.pointwise(call.node.name, pairs, meta.dtype, [&](NestBuilder& nest) {
+    Index source;
+    for (std::size_t d = extra; d < meta.sizes.size(); ++d) source.push_back(nest.index(2 * d + 1));
+    return nest.load_at(x, source);
+  });
+  call.define(call.builder.row_major(repeated.view.buffer, meta.sizes));
+  return as_kernel();
+}
+
+}  // namespace
+
+std::vector<Entry> shape_entries() {
+  return {{"aten.cat.default", "shape", cat},
+          {"aten.stack.default", "shape", cat},
+          {"aten.concat.default", "shape", cat},
+          {"aten.slice_scatter.default", "shape", slice_scatter},
+          {"aten.select_scatter.default", "shape", select_scatter},
+          {"aten.slice_backward.default", "shape", slice_backward},
+          {"aten.select_backward.default", "shape", select_backward},
+          {"aten.constant_pad_nd.default", "shape", constant_pad},
+          {"aten.repeat.default", "shape", repeat}};
+}
+
+}  // namespace pallascope::lower

@@ -1,0 +1,31 @@
+// Room: report. The difference of two texts, line by line.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pallascope::report {
+
+enum class LineChange { same, removed, added };
+
+/// One line of the merged text; `old_line` and `new_line` are 1-based, 0 where the side lacks the line.
+struct DiffLine {
+  LineChange change = LineChange::same;
+  std::string text;
+  std::size_t old_line = 0, new_line = 0;
+};
+
+/// The shortest edit from `before` to `after` (E. W. Myers, "An O(ND) difference algorithm", 1986). Texts that differ
+/// in more than 4,000 lines give all old lines removed and all new ones added: the search keeps a row an edit.
+std::vector<DiffLine> diff_lines(std::string_view before, std::string_view after);
+
+/// A unified diff with `context` lines around each change; empty when nothing changed.
+std::string unified_diff(const std::vector<DiffLine>& lines, std::string_view before_name,
+                         std::string_view after_name, std::size_t context = 3);
+
+/// The lines of `text`; a newline at the end does not make an empty last line.
+std::vector<std::string> split_lines(std::string_view text);
+
+}  // namespace pallascope::report

@@ -1,0 +1,202 @@
+#include "core/report/lookup.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/report/format.h"
+
+namespace pallascope::report {
+namespace {
+
+void visit_values(const trace::Argument& argument, const std::function<void(trace::ValueId)>& visit) {
+  if (const auto* value = argument.get<trace::ValueId>()) visit(*value);
+  if (const auto* list = argument.get<trace::ArgumentList>()) {
+    for (const trace::Argument& item : *list) visit_values(item, visit);
+  }
+}
+
+void visit_inputs(const trace::Node& node, const std::function<void(trace::ValueId)>& visit) {
+  for (const trace::Argument& argument : node.args) visit_values(argument, visit);
+  for (const auto& [name, argument] : node.kwargs) visit_values(argument, visit);
+}
+
+template <class T>
+void add_once(std::vector<T>& list, const T& item) {
+  if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
+}
+
+trace::NodeId call_origin(const loop::Step& step) {
+  if (const auto* call = std::get_if<loop::LibraryCall>(&step.content)) return call->origin;
+  if (const auto* call = std::get_if<loop::TorchCall>(&step.content)) return call->origin;
+  return {};
+}
+
+template <class Visit>
+void visit_call_reads(const loop::Step& step, Visit visit) {
+  if (const auto* call = std::get_if<loop::LibraryCall>(&step.content)) {
+    visit(call->lhs.buffer);
+    visit(call->rhs.buffer);
+  } else if (const auto* torch = std::get_if<loop::TorchCall>(&step.content)) {
+    for (const auto& [value, view] : torch->inputs) visit(view.buffer);
+  }
+}
+
+}  // namespace
+
+const loop::NodeOutcome* outcome_of(const session::Snapshot& snapshot, trace::NodeId node) {
+  const auto& outcomes = snapshot.program->outcomes;
+  // One a node in order; the search is for snapshots of a program that is lowered only so far.
+  if (node.valid() && node.index() < outcomes.size() && outcomes[node.index()].node == node) {
+    return &outcomes[node.index()];
+  }
+  for (const loop::NodeOutcome& outcome : snapshot.program->outcomes) {
+    if (outcome.node == node) return &outcome;
+  }
+  return nullptr;
+}
+
+std::string outcome_text(const session::Snapshot& snapshot, trace::NodeId node) {
+  const loop::NodeOutcome* outcome = outcome_of(snapshot, node);
+  return outcome == nullptr ? "" : std::string(loop::outcome_name(outcome->outcome));
+}
+
+std::vector<schedule::KernelId> kernels_in_order(const session::Snapshot& snapshot) {
+  std::vector<schedule::KernelId> kernels;
+  for (const schedule::ScheduledStep& step : snapshot.state.steps) {
+    if (step.kernel.valid()) kernels.push_back(step.kernel);
+  }
+  return kernels;
+}
+
+std::vector<schedule::KernelId> kernels_of(const session::Snapshot& snapshot, trace::NodeId node) {
+  std::vector<schedule::KernelId> kernels;
+  for (const schedule::KernelId kernel : kernels_in_order(snapshot)) {
+    for (const loop::NestId id : snapshot.state.kernels[kernel].nests) {
+      const loop::Nest& nest = snapshot.program->nests[id];
+      if (nest.origin == node ||
+          std::find(nest.origins.begin(), nest.origins.end(), node) != nest.origins.end()) {
+        add_once(kernels, kernel);
+      }
+    }
+  }
+  return kernels;
+}
+
+std::optional<loop::StepId> call_of(const session::Snapshot& snapshot, trace::NodeId node) {
+  for (const schedule::ScheduledStep& step : snapshot.state.steps) {
+    if (step.kernel.valid() || !snapshot.program->steps.contains(step.call)) continue;
+    if (call_origin(snapshot.program->steps[step.call]) == node) return step.call;
+  }
+  return std::nullopt;
+}
+
+std::vector<trace::NodeId> nodes_of(const session::Snapshot& snapshot, schedule::KernelId kernel) {
+  std::set<trace::NodeId> nodes;
+  for (const loop::NestId nest : snapshot.state.kernels[kernel].nests) {
+    const auto& origins = snapshot.program->nests[nest].origins;
+    nodes.insert(origins.begin(), origins.end());
+    if (snapshot.program->nests[nest].origin.valid()) nodes.insert(snapshot.program->nests[nest].origin);
+  }
+  return {nodes.begin(), nodes.end()};
+}
+
+std::string kernel_name(const session::Snapshot& snapshot, schedule::KernelId kernel) {
+  return kernel.index() < snapshot.module.kernels.size() ? snapshot.module.kernels[kernel.index()].name : "";
+}
+
+Neighbours dependencies(const trace::Graph& graph, trace::NodeId node) {
+  Neighbours result;
+  visit_inputs(graph.nodes[node], [&](trace::ValueId id) {
+    const trace::Value& value = graph.values[id];
+    if (value.producer.valid()) {
+      add_once(result.nodes, value.producer);
+    } else {
+      add_once(result.values, value.name);
+    }
+  });
+  return result;
+}
+
+Neighbours users(const trace::Graph& graph, trace::NodeId node) {
+  Neighbours result;
+  const auto& outputs = graph.nodes[node].outputs;
+  const auto is_mine = [&](trace::ValueId id) {
+    return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
+  };
+  for (std::size_t k = 0; k < graph.nodes.size(); ++k) {
+    visit_inputs(graph.nodes[trace::NodeId(k)], [&](trace::ValueId id) {
+      if (is_mine(id)) add_once(result.nodes, trace::NodeId(k));
+    });
+  }
+  for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
+    const trace::Output& output = graph.outputs[k];
+    if (!output.value.valid() || !is_mine(output.value)) continue;
+    result.values.push_back(output.kind == trace::OutputKind::mutation ? "written into " + output.target
+                                                                       : fmt::format("output {}", k));
+  }
+  return result;
+}
+
+std::vector<std::string> writers(const session::Compilation& compilation, const session::Snapshot& snapshot,
+                                 loop::BufferId buffer) {
+  std::vector<std::string> result;
+  if (snapshot.program->buffers[buffer].kind == loop::BufferKind::input) result.push_back("input");
+  for (const schedule::ScheduledStep& step : snapshot.state.steps) {
+    if (step.kernel.valid()) {
+      const schedule::Kernel& kernel = snapshot.state.kernels[step.kernel];
+      for (const loop::NestId nest : kernel.nests) {
+        if (snapshot.program->nests[nest].output() == buffer) add_once(result, id_text(step.kernel));
+      }
+      continue;
+    }
+    const loop::Step& call = snapshot.program->steps[step.call];
+    const std::string& name = compilation.graph().nodes[call_origin(call)].name;
+    if (const auto* library = std::get_if<loop::LibraryCall>(&call.content)) {
+      if (library->output == buffer) add_once(result, name);
+    } else if (const auto* torch = std::get_if<loop::TorchCall>(&call.content)) {
+      if (std::find(torch->outputs.begin(), torch->outputs.end(), buffer) != torch->outputs.end())
+        add_once(result, name);
+    }
+  }
+  return result;
+}
+
+std::vector<std::string> readers(const session::Compilation& compilation, const session::Snapshot& snapshot,
+                                 loop::BufferId buffer) {
+  std::vector<std::string> result;
+  for (const schedule::ScheduledStep& step : snapshot.state.steps) {
+    if (step.kernel.valid()) {
+      for (const loop::NestId nest : snapshot.state.kernels[step.kernel].nests) {
+        const auto inputs = snapshot.program->nests[nest].inputs();
+        if (std::find(inputs.begin(), inputs.end(), buffer) != inputs.end())
+          add_once(result, id_text(step.kernel));
+      }
+      continue;
+    }
+    const loop::Step& call = snapshot.program->steps[step.call];
+    visit_call_reads(call, [&](loop::BufferId read) {
+      if (read == buffer) add_once(result, compilation.graph().nodes[call_origin(call)].name);
+    });
+  }
+  for (std::size_t k = 0; k < snapshot.program->outputs.size(); ++k) {
+    const loop::OutputValue& output = snapshot.program->outputs[k];
+    if (!output.none && output.view.buffer == buffer) result.push_back(fmt::format("output {}", k));
+  }
+  return result;
+}
+
+std::vector<schedule::DecisionId> decisions_of(const session::Compilation& compilation, trace::NodeId node) {
+  std::vector<schedule::DecisionId> result;
+  for (const schedule::Decision& decision : compilation.decisions()) {
+    const auto in = [&](const std::vector<trace::NodeId>& side) {
+      return std::find(side.begin(), side.end(), node) != side.end();
+    };
+    if (in(decision.left) || in(decision.right)) result.push_back(decision.id);
+  }
+  return result;
+}
+
+}  // namespace pallascope::report

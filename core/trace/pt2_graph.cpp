@@ -1,0 +1,494 @@
+#include "core/trace/pt2_graph.h"
+
+#include <limits>
+#include <unordered_map>
+
+#include "core/trace/pt2_tensor.h"
+
+namespace pallascope::trace {
+namespace {
+
+class ModelReader : private Pt2TensorReader {
+ public:
+  Result<Pt2Model> run(const JsonCursor& root, std::string_view graph_name) {
+    check_version(root);
+    Pt2Model model;
+    model.torch_version = optional_string(root, "torch_version");
+    graph_.name = graph_name;
+    graph_.kind = "export";
+    if (const Result<JsonCursor> module = root.at("graph_module"); !problem_ && module.ok())
+      read_module(*module);
+    else if (!module.ok())
+      fail(module.error());
+    if (problem_) return *problem_;
+    if (const Status valid = validate(graph_); !valid.ok()) {
+      Diagnostic diagnostic = valid.error();
+      diagnostic.where = root.where() + ", " + diagnostic.where;
+      return diagnostic;
+    }
+    model.graph = std::move(graph_);
+    return model;
+  }
+
+ private:
+  void check_version(const JsonCursor& root) {
+    const Result<JsonCursor> version = root.at("schema_version");
+    if (!version.ok()) return fail(version.error());
+    const std::int64_t major = int_at(*version, "major");
+    const std::int64_t minor = version->has("minor") ? int_at(*version, "minor") : 0;
+    if (!problem_ && major != kPt2SchemaMajor)
+      fail(*version, DiagnosticKind::schema_version,
+           "the file has export schema version " + std::to_string(major) + "." + std::to_string(minor) +
+               ", this program reads major version " + std::to_string(kPt2SchemaMajor),
+           "export again with a PyTorch whose schema has major version " + std::to_string(kPt2SchemaMajor) +
+               " (2.7 to 2.13, for instance)");
+  }
+
+  void read_module(const JsonCursor& module) {
+    const Result<JsonCursor> graph = module.at("graph");
+    const Result<JsonCursor> signature = module.at("signature");
+    if (!graph.ok()) return fail(graph.error());
+    if (!signature.ok()) return fail(signature.error());
+    const Result<JsonCursor> metas = graph->at("tensor_values");
+    if (!metas.ok()) return fail(metas.error());
+    const std::size_t count = take(metas->object_size());
+    for (std::size_t i = 0; i < count; ++i) meta_index_.emplace(metas->key_of(i), i);
+    metas_ = &*metas;
+    for (const std::string_view kind : {"sym_int_values", "sym_bool_values", "sym_float_values"})
+      if (graph->has(kind)) read_symbols(*graph->at(kind));
+    read_inputs(*graph, *signature);
+    for_each(*graph, "nodes", [&](const JsonCursor& node) { read_node(node); });
+    for_each(*signature, "output_specs", [&](const JsonCursor& spec) { read_output(spec); });
+    metas_ = nullptr;
+  }
+
+  void read_symbols(const JsonCursor& symbols) {
+    const std::size_t count = take(symbols.object_size());
+    for (std::size_t i = 0; i < count; ++i) {
+      const JsonValue* expression = symbols.element(i).value().find("as_expr");
+      const JsonValue* text = expression != nullptr ? expression->find("expr_str") : nullptr;
+      const std::string* name = text != nullptr ? text->get<std::string>() : nullptr;
+      symbols_.emplace(symbols.key_of(i), name != nullptr ? *name : symbols.key_of(i));
+    }
+  }
+
+  // --- values ---------------------------------------------------------------------------------------------
+
+  /// Makes the value that the file calls `name`; `shown` is the name it gets.
+  ValueId define(const JsonCursor& cursor, const std::string& name, std::string shown, NodeId producer, int index) {
+    const auto meta = meta_index_.find(name);
+    if (meta == meta_index_.end()) {
+      fail(cursor, DiagnosticKind::missing_member, "`tensor_values` has no entry for `" + name + "`",
+           std::string(kPt2SaveAgain));
+      return {};
+    }
+    if (names_.contains(name)) {
+      fail(cursor, DiagnosticKind::malformed_graph, "two values are named `" + name + "`", std::string(kPt2SaveAgain));
+      return {};
+    }
+    Value value;
+    value.name = std::move(shown);
+    value.tensor = read_tensor(metas_->element(meta->second), name);
+    value.producer = producer;
+    value.output_index = index;
+    const ValueId id = graph_.values.add(std::move(value));
+    names_.emplace(name, id);
+    return id;
+  }
+
+  ValueId use(const JsonCursor& cursor, const std::string& name) {
+    if (const auto found = names_.find(name); found != names_.end()) return found->second;
+    if (symbols_.contains(name)) {
+      symbol_used(cursor, name);
+    } else {
+      fail(cursor, DiagnosticKind::undefined_value,
+           (node_.empty() ? "the output `" + name + "`" : "`" + name + "`, which node `" + node_ + "` uses,") +
+               " is defined by no input and no earlier node",
+           "nodes stand in execution order and use only inputs and outputs of earlier nodes");
+    }
+    return {};
+  }
+
+  void symbol_used(const JsonCursor& cursor, const std::string& name) {
+    const auto symbol = symbols_.find(name);
+    fail(cursor, DiagnosticKind::symbolic_size,
+         (node_.empty() ? "an output is" : "node `" + node_ + "` uses") + " the symbolic number `" + name + "`" +
+             (symbol != symbols_.end() && symbol->second != name ? " (" + symbol->second + ")" : ""),
+         std::string(kPt2StaticRemedy));
+  }
+
+  // --- arguments ------------------------------------------------------------------------------------------
+
+  template <class Convert>
+  Argument list_of(const JsonCursor& cursor, Convert convert) {
+    ArgumentList list;
+    for_each(cursor, [&](const JsonCursor& element) { list.push_back(convert(element)); });
+    return {std::move(list)};
+  }
+
+  ValueId tensor(const JsonCursor& cursor) {
+    const std::string name = string_at(cursor, "name");
+    return problem_ ? ValueId() : use(cursor, name);
+  }
+
+  Argument optional_tensor(const JsonCursor& cursor) {
+    return cursor.has("as_tensor") ? Argument{tensor(*cursor.at("as_tensor"))} : Argument{};
+  }
+
+  /// A number that may be a symbol: {"as_int": 3} or {"as_name": "s"}.
+  Argument symbolic(const JsonCursor& cursor) {
+    const std::size_t member = union_member(cursor);
+    if (problem_) return {};
+    const JsonCursor content = cursor.element(member);
+    const std::string& kind = cursor.key_of(member);
+    if (kind == "as_int") return {take(content.as_int())};
+    if (kind == "as_bool") return {take(content.as_bool())};
+    if (kind == "as_float") return {read_float(content)};
+    symbol_used(cursor, take(content.as_string()));
+    return {};
+  }
+
+  /// A float: a number, or one of the words that JSON lacks a number for.
+  double read_float(const JsonCursor& cursor) {
+    if (const double* real = cursor.value().get<double>()) return *real;
+    if (const auto* number = cursor.value().get<std::int64_t>()) return static_cast<double>(*number);
+    if (const std::string* word = cursor.value().get<std::string>()) {
+      if (*word == "Infinity") return std::numeric_limits<double>::infinity();
+      if (*word == "-Infinity") return -std::numeric_limits<double>::infinity();
+      if (*word == "NaN") return std::numeric_limits<double>::quiet_NaN();
+    }
+    fail(cursor, DiagnosticKind::malformed_graph, "a float is expected here", std::string(kPt2SaveAgain));
+    return 0;
+  }
+
+  template <std::size_t N>
+  Argument enumerated(const JsonCursor& cursor, const char* kind, const std::array<std::string_view, N>& names) {
+    const std::int64_t code = take(cursor.as_int());
+    if (!problem_ && code > 0 && code < static_cast<std::int64_t>(N))
+      return {EnumArgument{kind, std::string(names[static_cast<std::size_t>(code)])}};
+    fail(cursor, DiagnosticKind::malformed_graph, std::to_string(code) + " is no " + kind, std::string(kPt2SaveAgain));
+    return {};
+  }
+
+  Argument read_argument(const JsonCursor& cursor) {
+    const std::size_t member = union_member(cursor);
+    if (problem_) return {};
+    const JsonCursor content = cursor.element(member);
+    const std::string& kind = cursor.key_of(member);
+    const auto integer = [&](const JsonCursor& c) { return Argument{take(c.as_int())}; };
+    const auto real = [&](const JsonCursor& c) { return Argument{read_float(c)}; };
+    if (kind == "as_none") return {NoneArgument{}};
+    if (kind == "as_tensor") return {tensor(content)};
+    if (kind == "as_int") return integer(content);
+    if (kind == "as_float") return real(content);
+    if (kind == "as_bool") return {take(content.as_bool())};
+    if (kind == "as_string") return {take(content.as_string())};
+    if (kind == "as_ints") return list_of(content, integer);
+    if (kind == "as_floats") return list_of(content, real);
+    if (kind == "as_bools") return list_of(content, [&](const JsonCursor& c) { return Argument{take(c.as_bool())}; });
+    if (kind == "as_strings")
+      return list_of(content, [&](const JsonCursor& c) { return Argument{take(c.as_string())}; });
+    if (kind == "as_tensors") return list_of(content, [&](const JsonCursor& c) { return Argument{tensor(c)}; });
+    if (kind == "as_optional_tensors")
+      return list_of(content, [&](const JsonCursor& c) { return optional_tensor(c); });
+    if (kind == "as_optional_tensor") return optional_tensor(content);
+    if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") return symbolic(content);
+    if (kind == "as_sym_ints" || kind == "as_sym_floats" || kind == "as_sym_bools")
+      return list_of(content, [&](const JsonCursor& c) { return symbolic(c); });
+    if (kind == "as_scalar_type") return {read_dtype(content, take(content.as_int()), node_)};
+    if (kind == "as_device") return {DeviceArgument{read_device(content)}};
+    if (kind == "as_memory_format") return enumerated(content, "memory_format", kPt2MemoryFormats);
+    if (kind == "as_layout") return enumerated(content, "layout", kPt2Layouts);
+    if (kind == "as_int_lists")
+      return list_of(content, [&](const JsonCursor& c) { return list_of(c, integer); });
+    if (kind == "as_float_lists")
+      return list_of(content, [&](const JsonCursor& c) { return list_of(c, real); });
+    if (kind == "as_nested_tensors")
+      return list_of(content, [&](const JsonCursor& c) {
+        return list_of(c, [&](const JsonCursor& element) { return Argument{tensor(element)}; });
+      });
+    fail(cursor, DiagnosticKind::unsupported,
+         (node_.empty() ? std::string("the graph") : "node `" + node_ + "` (" + target_ + ")") + " takes " +
+             (kind == "as_graph"        ? "a subgraph"
+              : kind == "as_custom_obj" ? "a script object"
+              : kind == "as_complex"    ? "a complex number"
+              : kind == "as_operator"   ? "an operator as an argument"
+                                        : "an argument of kind `" + kind + "`"),
+         "write this part of the model without it, or leave it out of the exported module");
+    return {};
+  }
+
+  // --- inputs ---------------------------------------------------------------------------------------------
+
+  void read_inputs(const JsonCursor& graph, const JsonCursor& signature) {
+    const Result<JsonCursor> inputs = graph.at("inputs");
+    const Result<JsonCursor> specs = signature.at("input_specs");
+    if (!inputs.ok()) return fail(inputs.error());
+    if (!specs.ok()) return fail(specs.error());
+    const std::size_t count = take(inputs->list_size());
+    if (take(specs->list_size()) != count)
+      fail(*specs, DiagnosticKind::malformed_graph,
+           "the signature does not have one input spec for each of the graph's " + std::to_string(count) + " inputs",
+           std::string(kPt2SaveAgain));
+    for (std::size_t i = 0; i < count && !problem_; ++i) read_input(inputs->element(i), specs->element(i));
+  }
+
+  void read_input(const JsonCursor& argument, const JsonCursor& spec) {
+    const std::size_t member = union_member(argument);
+    const std::size_t spec_member = union_member(spec);
+    if (problem_) return;
+    const std::string& kind = argument.key_of(member);
+    if (kind == "as_custom_obj") {
+      (void)read_argument(argument);
+      return;
+    }
+    // A number, a string or None is part of what was traced: no node can refer to it. A symbol's name is in
+    // `symbols_`, so a node that uses it is refused there.
+    if (kind != "as_tensor") return;
+    const std::string name = string_at(argument.element(member), "name");
+    Input input;
+    input.target = name;
+    const JsonCursor content = spec.element(spec_member);
+    const std::string& spec_kind = spec.key_of(spec_member);
+    if (spec_kind == "parameter") {
+      input.kind = InputKind::parameter;
+      input.target = string_at(content, "parameter_name");
+    } else if (spec_kind == "buffer") {
+      input.kind = InputKind::buffer;
+      input.target = string_at(content, "buffer_name");
+    } else if (spec_kind == "tensor_constant") {
+      input.kind = InputKind::constant;
+      input.target = string_at(content, "tensor_constant_name");
+    } else if (spec_kind != "user_input") {
+      fail(spec, DiagnosticKind::unsupported, "the input `" + name + "` is of kind `" + spec_kind + "`",
+           "export a module whose inputs are tensors");
+    }
+    if (problem_) return;
+    input.value = define(argument, name, name, NodeId(), 0);
+    if (input.kind != InputKind::user_input) state_inputs_.emplace(input.target, name);
+    graph_.inputs.push_back(std::move(input));
+  }
+
+  // --- nodes ----------------------------------------------------------------------------------------------
+
+  void read_node(const JsonCursor& cursor) {
+    Node node;
+    node.target = string_at(cursor, "target");
+    node.name = optional_string(cursor, "name");
+    const Result<JsonCursor> outputs = cursor.at("outputs");
+    if (!outputs.ok()) return fail(outputs.error());
+    if (node.name.empty()) node.name = name_from_outputs(*outputs);
+    node_ = node.name;
+    target_ = node.target;
+    if (node.target == "_operator.getitem") return fold_getitem(cursor, *outputs);
+    if (!check_target(cursor, node)) return;
+    for_each(cursor, "inputs", [&](const JsonCursor& input) { read_node_input(input, node); });
+    if (const Result<JsonCursor> metadata = cursor.at("metadata"); metadata.ok() && metadata->is_object()) {
+      node.stack = parse_stack_trace(optional_string(*metadata, "stack_trace"));
+      std::tie(node.module_path, node.module_type) =
+          parse_module_stack(optional_string(*metadata, "nn_module_stack"));
+    }
+    read_node_outputs(*outputs, node);
+    if (problem_) return;
+    node_outputs_.emplace(node.name, node.outputs);
+    graph_.nodes.add(std::move(node));
+    node_.clear();
+  }
+
+  /// Files of older minor versions do not name their nodes.
+  std::string name_from_outputs(const JsonCursor& outputs) {
+    if (take(outputs.list_size()) > 0) {
+      const JsonCursor first = outputs.element(0);
+      if (first.has("as_tensor")) return string_at(*first.at("as_tensor"), "name");
+    }
+    return "node_" + std::to_string(graph_.nodes.size());
+  }
+
+  bool check_target(const JsonCursor& cursor, Node& node) {
+    constexpr std::string_view kOps = "torch.ops.", kHigherOrder = "torch.ops.higher_order.";
+    if (node.target.starts_with(kHigherOrder)) {
+      const std::string name = node.target.substr(kHigherOrder.size());
+      fail(cursor, DiagnosticKind::unsupported,
+           "node `" + node.name + "` is the higher-order operator `" + name + "`, which calls a subgraph",
+           name.starts_with("wrap_with_set_grad_enabled")
+               ? "export the module without torch.no_grad() inside forward, or wholly under it"
+               : "write this part of the model without `" + name + "`");
+      return false;
+    }
+    if (node.target.starts_with(kOps)) {
+      node.target.erase(0, kOps.size());
+      return true;
+    }
+    // What remains are Python functions on symbolic numbers (`_operator.mul`, `math.ceil`) and extensions.
+    if (node.target.starts_with("_operator.") || node.target.starts_with("math.") ||
+        node.target.starts_with("torch.sym_"))
+      fail(cursor, DiagnosticKind::symbolic_size,
+           "node `" + node.name + "` computes with symbolic numbers (`" + node.target + "`)",
+           std::string(kPt2StaticRemedy));
+    else
+      fail(cursor, DiagnosticKind::unsupported,
+           "node `" + node.name + "` calls `" + node.target + "`, which is no operator of torch.ops",
+           "write this part of the model with PyTorch's own operators");
+    return false;
+  }
+
+  void read_node_input(const JsonCursor& cursor, Node& node) {
+    const Result<JsonCursor> argument = cursor.at("arg");
+    if (!argument.ok()) return fail(argument.error());
+    Argument content = read_argument(*argument);
+    const std::string name = optional_string(cursor, "name");
+    constexpr std::int64_t kPositional = 1, kKeyword = 2;
+    // Older minor versions have no kind. Then only the first argument is surely not behind a skipped default.
+    const std::int64_t unknown = node.args.empty() && node.kwargs.empty() ? kPositional : kKeyword;
+    const std::int64_t kind = cursor.has("kind") ? int_at(cursor, "kind") : unknown;
+    if ((kind == kPositional || name.empty()) && node.kwargs.empty())
+      node.args.push_back(std::move(content));
+    else
+      node.kwargs.emplace_back(name, std::move(content));
+  }
+
+  void read_node_outputs(const JsonCursor& outputs, Node& node) {
+    const std::size_t count = take(outputs.list_size());
+    node.list_output = count > 1;
+    for (std::size_t i = 0; i < count && !problem_; ++i) {
+      const JsonCursor output = outputs.element(i);
+      const std::size_t member = union_member(output);
+      if (problem_) return;
+      const std::string& kind = output.key_of(member);
+      if (kind == "as_tensors" && count == 1) {
+        node.list_output = true;
+        for_each(output.element(member), [&](const JsonCursor& element) { read_node_output(element, node); });
+      } else if (kind == "as_tensor") {
+        read_node_output(output.element(member), node);
+      } else if (kind == "as_optional_tensor" && output.element(member).has("as_tensor")) {
+        read_node_output(*output.element(member).at("as_tensor"), node);
+      } else if (kind == "as_none" || kind == "as_optional_tensor") {
+        Value none;
+        none.name = count == 1 ? node.name : unused_name(node);
+        none.producer = NodeId(graph_.nodes.size());
+        none.output_index = static_cast<int>(node.outputs.size());
+        node.outputs.push_back(graph_.values.add(std::move(none)));
+      } else if (kind.starts_with("as_sym_")) {
+        fail(output, DiagnosticKind::symbolic_size,
+             "node `" + node.name + "` (" + node.target + ") gives a number that is not known before it runs",
+             "write this part of the model without .item() and without sizes that depend on data");
+      } else {
+        fail(output, DiagnosticKind::unsupported,
+             "node `" + node.name + "` (" + node.target + ") returns `" + kind + "`",
+             "write this part of the model with operators that return tensors or one list of tensors");
+      }
+    }
+  }
+
+  static std::string unused_name(const Node& node) { return node.name + "." + std::to_string(node.outputs.size()); }
+
+  void read_node_output(const JsonCursor& cursor, Node& node) {
+    const std::string name = string_at(cursor, "name");
+    if (problem_) return;
+    // torch.export calls an output that nothing takes `split_unused_1`; in FORMAT.md it is `split.1`.
+    const bool unused = name == node.name + "_unused_" + std::to_string(node.outputs.size());
+    node.outputs.push_back(define(cursor, name, unused ? unused_name(node) : name, NodeId(graph_.nodes.size()),
+                                  static_cast<int>(node.outputs.size())));
+  }
+
+  /// `getitem(split, 1)`: the value that it would make is output 1 of `split`, under the getitem's name.
+  void fold_getitem(const JsonCursor& cursor, const JsonCursor& outputs) {
+    const Result<JsonCursor> inputs = cursor.at("inputs");
+    if (!inputs.ok()) return fail(inputs.error());
+    const auto refuse = [&](const std::string& why) {
+      fail(cursor, DiagnosticKind::malformed_graph, "`_operator.getitem` node `" + node_ + "` " + why,
+           "take an element of a node that returns several values, by a number");
+    };
+    if (take(inputs->list_size()) != 2 || take(outputs.list_size()) != 1 || !outputs.element(0).has("as_tensor"))
+      return refuse("does not take one element");
+    const Result<JsonCursor> index_argument = inputs->element(1).at("arg");
+    const Result<JsonCursor> list_argument = inputs->element(0).at("arg");
+    if (!index_argument.ok() || !list_argument.ok() || !index_argument->has("as_int"))
+      return refuse("has no constant index");
+    std::vector<ValueId> elements;
+    if (list_argument->has("as_tensors")) {
+      for_each(*list_argument, "as_tensors",
+               [&](const JsonCursor& element) { elements.push_back(use(element, string_at(element, "name"))); });
+    } else if (list_argument->has("as_tensor")) {
+      const std::string name = string_at(*list_argument->at("as_tensor"), "name");
+      const auto producer = node_outputs_.find(name);
+      if (producer == node_outputs_.end()) return refuse("takes from `" + name + "`, which is no list");
+      elements = producer->second;
+    }
+    std::int64_t index = int_at(*index_argument, "as_int");
+    if (index < 0) index += static_cast<std::int64_t>(elements.size());
+    if (problem_) return;
+    if (index < 0 || index >= static_cast<std::int64_t>(elements.size())) return refuse("reaches past the list");
+    const std::string name = string_at(*outputs.element(0).at("as_tensor"), "name");
+    if (problem_ || !names_.emplace(name, elements[static_cast<std::size_t>(index)]).second)
+      return refuse("defines a name twice");
+    // Only an output that has no name of its own takes this one; a second getitem is just another name.
+    Value& value = graph_.values[elements[static_cast<std::size_t>(index)]];
+    if (value.producer.valid() &&
+        value.name == graph_.nodes[value.producer].name + "." + std::to_string(value.output_index))
+      value.name = name;
+    node_.clear();
+  }
+
+  // --- outputs --------------------------------------------------------------------------------------------
+
+  void read_output(const JsonCursor& spec) {
+    node_.clear();
+    const std::size_t member = union_member(spec);
+    if (problem_) return;
+    const std::string& kind = spec.key_of(member);
+    const JsonCursor content = spec.element(member);
+    const Result<JsonCursor> argument = content.at("arg");
+    if (!argument.ok()) return fail(argument.error());
+    Output output;
+    if (kind == "user_output") {
+      const Argument read = read_argument(*argument);
+      if (const ValueId* id = read.get<ValueId>())
+        output.value = *id;
+      else if (!read.is_none())
+        output.constant = read;
+    } else if (kind == "loss_output" || kind == "gradient_to_parameter" || kind == "gradient_to_user_input") {
+      output.value = tensor(*argument);
+    } else if (kind == "buffer_mutation" || kind == "parameter_mutation" || kind == "user_input_mutation") {
+      output.kind = OutputKind::mutation;
+      output.value = tensor(*argument);
+      output.target = mutated_input(content, kind);
+    } else {
+      fail(spec, DiagnosticKind::unsupported, "an output is of kind `" + kind + "`",
+           "export a module whose outputs are tensors");
+    }
+    if (!problem_) graph_.outputs.push_back(std::move(output));
+  }
+
+  /// The input value's name for a mutation spec, which names a buffer, a parameter or a user's argument.
+  std::string mutated_input(const JsonCursor& content, const std::string& kind) {
+    if (kind == "user_input_mutation") return string_at(content, "user_input_name");
+    const std::string target = string_at(content, kind == "buffer_mutation" ? "buffer_name" : "parameter_name");
+    if (const auto found = state_inputs_.find(target); found != state_inputs_.end()) return found->second;
+    fail(content, DiagnosticKind::undefined_value, "the mutated `" + target + "` is no input of the graph",
+         std::string(kPt2SaveAgain));
+    return {};
+  }
+
+  Graph graph_;
+  const JsonCursor* metas_ = nullptr;
+  std::unordered_map<std::string, std::size_t> meta_index_;          ///< name -> member of tensor_values
+  std::unordered_map<std::string, ValueId> names_;                   ///< the file's name -> value
+  std::unordered_map<std::string, std::vector<ValueId>> node_outputs_;
+  std::unordered_map<std::string, std::string> symbols_;             ///< name -> expression
+  std::unordered_map<std::string, std::string> state_inputs_;        ///< parameter or buffer -> input value's name
+  std::string node_;                                                 ///< the node being read, for messages
+  std::string target_;
+};
+
+}  // namespace
+
+Result<TensorMeta> read_pt2_tensor(const JsonCursor& cursor, std::string_view subject) {
+  return Pt2TensorReader().run(cursor, subject);
+}
+
+Result<Pt2Model> read_pt2_model(const JsonCursor& root, std::string_view graph_name) {
+  return ModelReader().run(root, graph_name);
+}
+
+}  // namespace pallascope::trace
