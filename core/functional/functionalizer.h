@@ -97,7 +97,7 @@ class Functionalizer {
   void in_place(trace::NodeId id);
   void in_place_list(trace::NodeId id, const trace::ArgumentList& targets);
   std::optional<trace::ValueId> compute(trace::NodeId id, trace::ValueId target);
-  trace::ValueId copied(trace::NodeId id, trace::ValueId target, trace::ValueId source, const std::string& name);
+  std::optional<trace::ValueId> copied(trace::NodeId id, trace::ValueId target, trace::ValueId source, const std::string& name);
   std::optional<trace::ValueId> diagonal_filled(trace::NodeId id, trace::ValueId target);
   void batch_norm(trace::NodeId id);
   void instance_norm(trace::NodeId id);

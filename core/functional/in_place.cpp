@@ -103,8 +103,12 @@ std::optional<ValueId> Functionalizer::compute(NodeId id, ValueId target) {
 
 /// `copy_`: the source expanded to the target's sizes, then cast or copied. The node that makes memory comes last,
 /// so that the value is as dense as its meta says.
-ValueId Functionalizer::copied(NodeId id, ValueId target, ValueId source, const std::string& name) {
+std::optional<ValueId> Functionalizer::copied(NodeId id, ValueId target, ValueId source, const std::string& name) {
   const TensorMeta wanted = content_meta(same_[target.index()]);
+  if (!old_.values[source].tensor || meta(same_[source.index()]).rank() > wanted.rank()) {
+    refuse(id, "copies from something that has more axes than the tensor it writes to", "trace the program again");
+    return std::nullopt;
+  }
   ValueId value = read(source);
   TensorMeta shape = *result_.graph.values[value].tensor;
   if (shape.sizes != wanted.sizes) {

@@ -236,8 +236,14 @@ std::optional<View> view_of(const Graph& graph, const Node& node, std::size_t ou
   const std::int64_t rank = base.rank();
   View view;
   view.base = *base_id;
+  // A kind whose axes do not fit the metas (a trace that someone wrote by hand) is left to the strides.
   const auto as = [&](ViewKind kind) {
-    view.kind = base.dtype == result.dtype ? kind : ViewKind::reinterpret;
+    const std::int64_t lost = kind == ViewKind::select || kind == ViewKind::diagonal ? 1 : 0;
+    const bool by_axis = kind == ViewKind::slice || kind == ViewKind::select || kind == ViewKind::diagonal;
+    const bool axes_fit = (kind != ViewKind::permute && !by_axis) ||
+                          (result.rank() == rank - lost &&
+                           (kind == ViewKind::permute || (view.dim >= 0 && view.dim < rank && view.dim2 < rank)));
+    view.kind = base.dtype != result.dtype ? ViewKind::reinterpret : axes_fit ? kind : ViewKind::strided;
     return view;
   };
 
@@ -268,8 +274,11 @@ std::optional<View> view_of(const Graph& graph, const Node& node, std::size_t ou
   if (contains(kSplitting, name)) {
     view.dim = split_dim(node, name, rank);
     if (view.dim < 0 || view.dim >= rank) return as(ViewKind::strided);
-    for (std::size_t i = 0; i < output; ++i)
-      view.start += graph.values[node.outputs[i]].tensor->sizes[static_cast<std::size_t>(view.dim)];
+    for (std::size_t i = 0; i < output; ++i) {
+      const auto& piece = graph.values[node.outputs[i]].tensor;
+      if (!piece || piece->rank() != rank) return as(ViewKind::strided);
+      view.start += piece->sizes[static_cast<std::size_t>(view.dim)];
+    }
     return as(ViewKind::slice);
   }
   if (name == "select" || name == "unbind") {

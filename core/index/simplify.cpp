@@ -133,6 +133,13 @@ Context::Impl::Division Context::Impl::divide_anew(Expression e, std::int64_t di
 
   if (const auto affine = divide_within_a_period(rest, divisor)) return finish(affine->first, affine->second);
 
+  // A single term is no walk over several axes, so its coefficient may lose its multiples: (5*i)//4 = i + i//4.
+  if (rest.terms.size() == 1 && rest.terms[0].second / divisor != 0) {
+    auto& [term, coefficient] = rest.terms[0];
+    accumulate(quotient, term, coefficient / divisor);
+    coefficient %= divisor;
+  }
+
   // floor((g*A + B) / (g*b)) = floor(A / b) when B stays within one period of g.
   for (const std::int64_t factor : common_factors(rest, divisor)) {
     if (factor == 1) break;
@@ -212,7 +219,8 @@ bool Context::Impl::recombine_quotient(Sum& sum, const Term& term, std::int64_t 
   return true;
 }
 
-/// The same found from the modulus, and c*b*((x//b)%a) + c*(x%b) = c*(x % (a*b)).
+/// The same found from the modulus. And two neighbouring digits are one: with y = x//e and x//(e*b) = y//b,
+/// c*b*((y//b) % a) + c*(y % b) = c*(y % (a*b)).
 bool Context::Impl::recombine_modulus(Sum& sum, const Term& term, std::int64_t coefficient) {
   const Division division = divide(term.operand, term.divisor);
   const Term* remainder = single_term(node(division.remainder).sum);
@@ -227,18 +235,27 @@ bool Context::Impl::recombine_modulus(Sum& sum, const Term& term, std::int64_t c
     }
   }
   const Term* inner = single_term(node(term.operand).sum);
-  std::int64_t product = 0;
-  if (inner == nullptr || inner->kind != TermKind::floor_div || coefficient % inner->divisor != 0)
-    return false;
-  if (!try_multiply(inner->divisor, term.divisor, product)) return false;
+  if (inner == nullptr || inner->kind != TermKind::floor_div) return false;
   const Term quotient = *inner;
-  const Sum low = node(divide(quotient.operand, quotient.divisor).remainder).sum;
-  factor = coefficient / quotient.divisor;
-  if (!holds(sum, low, factor)) return false;
-  accumulate(sum, term, -coefficient);
-  accumulate(sum, low, -factor);
-  accumulate(sum, node(divide(quotient.operand, product).remainder).sum, factor);
-  return true;
+  std::vector<std::int64_t> digits{quotient.divisor};
+  for (const auto& [other, ignored] : sum.terms) {
+    if (other.kind == TermKind::mod && other != term) digits.push_back(other.divisor);
+  }
+  for (const std::int64_t digit : digits) {
+    std::int64_t product = 0;
+    if (coefficient % digit != 0 || quotient.divisor % digit != 0 ||
+        !try_multiply(digit, term.divisor, product))
+      continue;
+    const Expression upper = divide(quotient.operand, quotient.divisor / digit).quotient;
+    const Sum low = node(divide(upper, digit).remainder).sum;
+    factor = coefficient / digit;
+    if (coefficient_of(low, term) != 0 || !holds(sum, low, factor)) continue;
+    accumulate(sum, term, -coefficient);
+    accumulate(sum, low, -factor);
+    accumulate(sum, node(divide(upper, product).remainder).sum, factor);
+    return true;
+  }
+  return false;
 }
 
 Expression Context::Impl::build(Sum sum) {

@@ -50,6 +50,7 @@ struct Buffer {
 struct BoundaryLayout {
   std::vector<std::int64_t> sizes, strides;            ///< what is asserted of the tensor that comes
   std::vector<std::int64_t> dims, dim_strides;         ///< the buffer's dims and where they lie in the tensor
+  std::vector<int> place;                              ///< per logical dimension, its place in `dims`; -1 if it has none
   bool copied = false;
 };
 

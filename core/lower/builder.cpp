@@ -13,7 +13,7 @@ using loop::ComputeOp;
 using loop::StatementKind;
 
 loop::BoundaryLayout boundary_layout(const trace::TensorMeta& meta) {
-  loop::BoundaryLayout layout{meta.sizes, meta.strides, {}, {}, false};
+  loop::BoundaryLayout layout{meta.sizes, meta.strides, {}, {}, std::vector<int>(meta.sizes.size(), -1), false};
   const std::size_t rank = meta.sizes.size();
   bool in_order = true, expanded = false;
   std::vector<std::size_t> moving;
@@ -29,6 +29,7 @@ loop::BoundaryLayout boundary_layout(const trace::TensorMeta& meta) {
   if (meta.numel() == 0) {
     layout.dims = meta.sizes;
     layout.dim_strides = trace::contiguous_strides(meta.sizes);
+    std::iota(layout.place.begin(), layout.place.end(), 0);
     return layout;
   }
   std::stable_sort(moving.begin(), moving.end(),
@@ -42,8 +43,10 @@ loop::BoundaryLayout boundary_layout(const trace::TensorMeta& meta) {
     layout.dims = meta.sizes;
     const Sizes dense = trace::contiguous_strides(meta.sizes);
     for (std::size_t k = 0; k < rank; ++k) layout.dim_strides.push_back(meta.sizes[k] <= 1 ? dense[k] : meta.strides[k]);
+    std::iota(layout.place.begin(), layout.place.end(), 0);
   } else {
     for (std::size_t k : moving) {
+      layout.place[k] = static_cast<int>(layout.dims.size());
       layout.dims.push_back(meta.sizes[k]);
       layout.dim_strides.push_back(meta.strides[k]);
     }

@@ -38,23 +38,10 @@ loop::View view_of(Builder& builder, loop::BufferId buffer, const trace::TensorM
   const Sizes dense = trace::contiguous_strides(layout.dims);
   Index terms;
   Sizes coefficients;
-  const bool in_order = layout.dims == meta.sizes;
   for (std::size_t k = 0; k < meta.sizes.size(); ++k) {
     view.axes.push_back(builder.context().add_axis(fmt::format("d{}", k), meta.sizes[k]));
-    std::int64_t stride = 0;
-    if (in_order) {
-      stride = dense[k];
-    } else if (meta.sizes[k] > 1 && meta.strides[k] != 0) {
-      // The moving dimensions stand in `dims` by descending stride: count the ones in front of this one.
-      std::size_t place = 0;
-      for (std::size_t q = 0; q < meta.sizes.size(); ++q)
-        if (meta.sizes[q] > 1 && meta.strides[q] != 0 &&
-            (meta.strides[q] > meta.strides[k] || (meta.strides[q] == meta.strides[k] && q < k)))
-          ++place;
-      stride = dense[place];
-    }
     terms.push_back(builder.context().of(view.axes.back()));
-    coefficients.push_back(stride);
+    coefficients.push_back(layout.place[k] < 0 ? 0 : dense[static_cast<std::size_t>(layout.place[k])]);
   }
   view.index = builder.context().linear(terms, coefficients);
   return view;

@@ -36,8 +36,8 @@ struct Options {
   std::vector<std::filesystem::path> paths = default_paths();      ///< go in front of sys.path
   /// true: `host_executable` embeds the interpreter. false ("external"): `python` itself runs the server.
   bool embedded = true;
-  /// When `embedded` and the host executable says that `python` is of another minor version than the one it
-  /// embeds, go on as if `embedded` were false instead of failing.
+  /// When `embedded` and the host executable says that `python` is of another version than the one it embeds
+  /// (a patch level is enough), go on as if `embedded` were false instead of failing.
   bool external_if_version_differs = true;
   /// What external mode gives `python` as arguments.
   std::vector<std::string> external_arguments = {"-m", "pallascope.server"};

@@ -388,8 +388,8 @@ void Worker::wait_for_something() {
     if (hello_job_) not_after(start_deadline_);
     if (running_ && running_->deadline) not_after(*running_->deadline);
     if (hang_up_deadline_) not_after(*hang_up_deadline_);
-  } else if (has_queue() && !failed_) {
-    return;
+  } else if (has_queue()) {
+    return;  // the host ended or failed in this turn, after the wake event for these had been used up
   }
   int timeout = -1;
   if (until) {

@@ -56,9 +56,8 @@ std::string ask_for_version(const std::string& python) {
   return answer;
 }
 
-}  // namespace
-
-std::optional<std::string> version_of(const std::string& python) {
+/// What the pyvenv.cfg of the environment says; empty when there is none.
+std::string version_in_config(const std::string& python) {
   // bin/python is a link to the interpreter that the environment was made from; pyvenv.cfg lies a folder
   // above the link. venv writes `version`, virtualenv and uv write `version_info`.
   const auto folder = std::filesystem::path(python).parent_path();
@@ -71,18 +70,19 @@ std::optional<std::string> version_of(const std::string& python) {
       if (key == "version" || key == "version_info") return three_numbers(trimmed(line.substr(equals + 1)));
     }
   }
-  const std::string version = three_numbers(trimmed(ask_for_version(python)));
-  if (version.empty()) return std::nullopt;
-  return version;
+  return {};
 }
 
-std::string embedded_version() { return three_numbers(PY_VERSION); }
+}  // namespace
 
-bool can_embed(const std::string& theirs, const std::string& ours) {
-  const auto minor = [](const std::string& version) {
-    return version.substr(0, version.find('.', version.find('.') + 1));
-  };
-  return minor(theirs) == minor(ours);
+std::optional<Mismatch> version_mismatch(const std::string& python) {
+  const std::string ours = three_numbers(Py_GetVersion());  // the library's, not that of the headers
+  // The file is read in no time and the interpreter asked in 20 ms; but after an update of the system the
+  // file tells of the past, so only a match is believed.
+  if (version_in_config(python) == ours) return std::nullopt;
+  const std::string theirs = three_numbers(trimmed(ask_for_version(python)));
+  if (theirs == ours) return std::nullopt;
+  return Mismatch{theirs, ours};
 }
 
 void start_interpreter(const std::string& python, const std::vector<std::string>& paths) {

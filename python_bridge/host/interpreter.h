@@ -12,16 +12,16 @@
 
 namespace pallascope::host {
 
-/// The version of the Python at `python`: from the pyvenv.cfg of its environment, else by asking it (20 ms).
-/// Nothing when it has none and does not run.
-std::optional<std::string> version_of(const std::string& python);
+/// Why the embedded interpreter cannot stand in for the Python at `python`.
+struct Mismatch {
+  std::string theirs;  ///< its version, "3.11.7"; empty when it does not run
+  std::string ours;    ///< the version of the libpython in this process
+};
 
-/// The version of the libpython that this executable is linked with, as it was built.
-std::string embedded_version();
-
-/// Whether the embedded interpreter can use the packages of a Python of version `theirs`: the first two
-/// numbers must agree. The third need not: see interpreter.cpp.
-bool can_embed(const std::string& theirs, const std::string& ours);
+/// Nothing when both are of one version, all three numbers of it. The third matters too (measured): with the
+/// standard library of 3.11.7 in a libpython 3.11.2, torch and jax run, but `import ssl` fails with
+/// "undefined symbol: _PyModule_Add", because Python's own extension modules use private symbols.
+std::optional<Mismatch> version_mismatch(const std::string& python);
 
 /// Starts the interpreter as if `python` had been run. Throws std::runtime_error with CPython's own words.
 void start_interpreter(const std::string& python, const std::vector<std::string>& paths);

@@ -88,23 +88,18 @@ Streams take_streams() {
 }
 
 void check_version(const Streams& streams, const std::string& python) {
-  using namespace pallascope::host;
-  const std::string ours = embedded_version();
-  const std::optional<std::string> theirs = version_of(python);
-  if (!theirs)
+  const auto mismatch = pallascope::host::version_mismatch(python);
+  if (!mismatch) return;
+  if (mismatch->theirs.empty())
     refuse(streams, {{"message", fmt::format("\"{}\" does not run.", python)},
                      {"reason", "python_missing"},
                      {"remedy", "Set PALLASCOPE_PYTHON to the bin/python of an environment that has torch and jax."}});
-  if (!can_embed(*theirs, ours))
-    refuse(streams, {{"message", fmt::format("\"{}\" is Python {}, and this host embeds Python {}.", python, *theirs,
-                                             ours)},
-                     {"reason", "python_version"},
-                     {"remedy", fmt::format("Use an environment of Python {}, build Pallascope for that Python, or "
-                                            "start the host in external mode.",
-                                            ours.substr(0, ours.rfind('.')))}});
-  if (*theirs != ours)
-    std::fprintf(stderr, "pallascope_host: %s is Python %s; its packages run in an embedded Python %s.\n",
-                 python.c_str(), theirs->c_str(), ours.c_str());
+  refuse(streams, {{"message", fmt::format("\"{}\" is Python {}, and this host embeds Python {}.", python,
+                                           mismatch->theirs, mismatch->ours)},
+                   {"reason", "python_version"},  // the client then runs that Python itself
+                   {"remedy", fmt::format("Use an environment of Python {}, build Pallascope with that Python, or "
+                                          "start the host in external mode.",
+                                          mismatch->ours)}});
 }
 
 /// Runs Python's server until its input ends.

@@ -14,7 +14,7 @@ from .compare import compare, json_number, json_value
 from .dtypes import short_name
 from .errors import PallascopeError
 from .execute import MODES, run_mode
-from .inputs import clone_all
+from .layout import clone_all
 from .reference import Run, Unavailable, has_subnormals, run_float64, run_flushed, run_graph
 
 Progress = Callable[[str, float], None]

@@ -18,7 +18,8 @@ import torch
 
 from .dtypes import torch_dtype
 from .errors import PallascopeError
-from .inputs import clone_all
+from .layout import clone_all
+from .operators import is_random, is_view, operator, written_arguments
 
 # Real and complex dtypes that the float64 run widens, and what it widens them to.
 _WIDE = {
@@ -64,67 +65,6 @@ class Run:
     args: list[torch.Tensor] = field(default_factory=list)
     mutated: list[int] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-
-def operator(target: str) -> torch._ops.OpOverload:
-    """The overload that a target such as `aten.add.Tensor` names. Raises PallascopeError (unsupported)."""
-    try:
-        namespace, name, overload = target.split(".")
-        return getattr(getattr(getattr(torch.ops, namespace), name), overload)
-    except (ValueError, AttributeError) as error:
-        raise PallascopeError(
-            "unsupported",
-            f"this torch ({torch.__version__}) has no operator '{target}'",
-            target,
-            "run it with the torch that made the trace, or import the library that defines it",
-        ) from error
-
-
-def is_random(op: torch._ops.OpOverload, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
-    """Whether a call draws random numbers: torch's tag, less calls with probability 0 or outside training."""
-    if torch.Tag.nondeterministic_seeded not in op.tags:
-        return False
-    for index, argument in enumerate(op._schema.arguments):
-        value = args[index] if index < len(args) else kwargs.get(argument.name, argument.default_value)
-        if argument.name in ("dropout_p", "dropout") and value == 0:
-            return False
-        if argument.name in ("train", "training") and value is False:
-            return False
-        if argument.name == "p" and "dropout" in op._schema.name and value == 0:
-            return False
-    return True
-
-
-# Operators that update running statistics in training and whose schema does not say so.
-_NORMALISATIONS = {
-    "batch_norm",
-    "instance_norm",
-    "native_batch_norm",
-    "_batch_norm_impl_index",
-    "cudnn_batch_norm",
-}
-
-
-def written_arguments(op: torch._ops.OpOverload, node: dict[str, Any]) -> list[Any]:
-    """The ARGs that a node writes to: those that the schema marks, and running statistics in training."""
-
-    def given(index: int, name: str) -> Any:
-        return node["args"][index] if index < len(node["args"]) else node["kwargs"].get(name)
-
-    arguments = list(enumerate(op._schema.arguments))
-    written = [given(i, a.name) for i, a in arguments if a.alias_info is not None and a.alias_info.is_write]
-    if op._schema.name.split("::")[-1] in _NORMALISATIONS:
-        training = any(
-            given(i, a.name) is True for i, a in arguments if a.name in ("training", "use_input_stats")
-        )
-        if training:
-            written += [given(i, a.name) for i, a in arguments if a.name in ("running_mean", "running_var")]
-    return [v for w in written if w is not None for v in (w if isinstance(w, list) else [w])]
-
-
-def is_view(op: torch._ops.OpOverload) -> bool:
-    """Whether an output may share the memory of an argument without being written."""
-    return any(r.alias_info is not None and not r.alias_info.is_write for r in op._schema.returns)
 
 
 class _Arguments:

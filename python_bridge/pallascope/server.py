@@ -355,6 +355,7 @@ class Handlers:
         from . import inputs as making
         from .bundle import Bundle
         from .execute import load_module, unload_module
+        from .pt2 import Pt2
 
         program = self._program(request)
         index = int(request.get("graph", 0))
@@ -369,7 +370,7 @@ class Handlers:
         weights = request.get("weights") or {}
         known, pt2 = {}, None
         if weights.get("kind") == "pt2":
-            pt2 = making.Pt2(weights["path"])
+            pt2 = Pt2(weights["path"])
             known = pt2.weights(program, graph)
         elif weights.get("kind") == "trace":
             known = self._trace(weights["token"]).tensors
@@ -393,7 +394,7 @@ class Handlers:
                     wanted["path"],
                 )
         elif kind == "pt2":
-            samples = (pt2 if pt2 and not wanted.get("path") else making.Pt2(wanted["path"])).samples()
+            samples = (pt2 if pt2 and not wanted.get("path") else Pt2(wanted["path"])).samples()
             if samples is None:
                 raise _error(
                     "not_found", "the archive has no sample inputs", wanted.get("path", ""), "use random ones"
@@ -445,7 +446,7 @@ class Handlers:
         graph, module, tensors, made, seed = self._prepare(request)
         from .check import neutral_jax, run_module, summarise
         from .execute import time_mode
-        from .inputs import clone_all
+        from .layout import clone_all
 
         seconds, timings, outputs = {}, {}, []
         modes = request.get("modes") or ["debug", "steady"]

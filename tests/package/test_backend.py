@@ -12,7 +12,7 @@ import pallascope
 from conftest import BRIDGE
 from models import MODELS, Block, Mutating, dropout
 from pallascope import PallascopeError
-from pallascope.inputs import clone_all
+from pallascope.layout import clone_all
 
 
 def same(a, b):

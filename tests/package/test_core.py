@@ -13,7 +13,7 @@ import pallascope
 from models import MODELS, Block, Mutating, dropout
 from pallascope import PallascopeError
 from pallascope.bundle import Bundle
-from pallascope.inputs import clone_all
+from pallascope.layout import clone_all
 
 
 class Attention(nn.Module):
@@ -39,6 +39,7 @@ CASES = {**MODELS, "attention": (Attention, lambda: (torch.randn(2, 5, 16),))}
 FUNCTIONS = {
     "pointwise": (lambda x, y: x.sin() + y * 2, lambda: (torch.randn(8, 16), torch.randn(16))),
     "square transpose": (lambda x, y: x.t() + y, lambda: (torch.randn(7, 7), torch.randn(7, 7))),
+    "square strided input": (lambda x: (x + 1, x.t()), lambda: (torch.randn(7, 7).t(),)),
     "strided": (lambda x: x[1::3, 1::2] * 2, lambda: (torch.randn(9, 16),)),
     "offset input": (lambda x: x + 1, lambda: (torch.randn(40)[3:33].view(5, 6).t(),)),
     "reductions": (

@@ -8,8 +8,12 @@ import torch.nn.functional as F
 
 import pallascope
 from models import Block, Convolution, Tokens
-from pallascope import PallascopeError, inputs
-from pallascope.inputs import Pt2, legal_values, random_inputs, random_tensor, sample_inputs
+from pallascope import PallascopeError
+from pallascope.dtypes import torch_dtype
+from pallascope.inputs import random_inputs, random_tensor, sample_inputs
+from pallascope.layout import clone_all, storage_elements
+from pallascope.legal import legal_values
+from pallascope.pt2 import Pt2
 from pallascope.reference import run_graph
 
 
@@ -37,11 +41,11 @@ def test_layouts_are_exact(sizes, strides, offset, storage):
         m = meta(dtype, sizes, strides, offset)
         t = random_tensor(m, 1)
         assert t.size() == torch.Size(sizes) and t.stride() == tuple(strides) and t.storage_offset() == offset
-        assert t.dtype == inputs.torch_dtype(dtype)
+        assert t.dtype == torch_dtype(dtype)
         assert (
             t.untyped_storage().nbytes()
             == storage * t.element_size()
-            == inputs.storage_elements(m) * t.element_size()
+            == storage_elements(m) * t.element_size()
         )
 
 
@@ -195,7 +199,7 @@ def test_samples_get_the_layout_of_the_graph():
 
 def test_clones_keep_what_they_share():
     base = torch.arange(10.0)
-    a, b, c = inputs.clone_all([base[2:8:2], base.as_strided((3, 3), (1, 1)), torch.ones(2)])
+    a, b, c = clone_all([base[2:8:2], base.as_strided((3, 3), (1, 1)), torch.ones(2)])
     assert a.stride() == (2,) and a.storage_offset() == 2 and b.stride() == (1, 1)
     assert (
         a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() != base.untyped_storage().data_ptr()
@@ -288,3 +292,46 @@ def test_broken_archives(archive, tmp_path):
     with pytest.raises(PallascopeError) as caught:
         Pt2(path).weights(program, program["graphs"][0])
     assert caught.value.kind == "storage_bounds"
+
+
+def test_saved_indices_of_a_backward_are_legal(fake_core, monkeypatch):
+    """Random integers would make PyTorch itself read out of bounds here: not every backward checks."""
+    import json
+
+    graphs = []
+    lower = fake_core.lower
+    monkeypatch.setattr(
+        fake_core, "lower", lambda p, i, o: graphs.append(json.loads(p)["graphs"][0]) or lower(p, i, o)
+    )
+
+    class M(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bag = torch.nn.EmbeddingBag(10, 4)
+            self.embed = torch.nn.Embedding(10, 4)
+
+        def forward(self, ids, offsets, x):
+            y = self.bag(ids, offsets).sum() + self.embed(ids).sum()
+            return (
+                y
+                + F.max_pool2d(x, 2).sum()
+                + x.amax()
+                + x.median(-1).values.sum()
+                + x.cummax(-1).values.sum()
+            )
+
+    ids, offsets = torch.tensor([1, 9, 3, 4]), torch.tensor([0, 2])
+    model = torch.compile(M(), backend="pallascope")
+    model(ids, offsets, torch.randn(1, 2, 6, 6, requires_grad=True)).backward()
+    assert [g["kind"] for g in graphs] == ["forward", "backward"]
+    for graph in graphs:
+        for seed in range(5):
+            run_graph(graph, random_inputs(graph, seed)[0])
+
+
+def test_an_unknown_operator_gets_index_zero():
+    graph = pallascope.trace(
+        lambda x, i: torch.segment_reduce(x, "sum", lengths=i), torch.randn(4), torch.tensor([4])
+    ).graph()
+    graph["nodes"][-1]["target"] = "aten.segment_reduce.default"
+    assert all(v.low == v.high == 0 for v in legal_values(graph).values())

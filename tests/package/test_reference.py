@@ -7,7 +7,7 @@ import torch.nn.functional as F
 import pallascope
 from models import MODELS, Mutating, dropout
 from pallascope import PallascopeError
-from pallascope.inputs import clone_all
+from pallascope.layout import clone_all
 from pallascope.reference import Unavailable, has_subnormals, run_float64, run_flushed, run_graph
 
 

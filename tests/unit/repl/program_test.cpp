@@ -18,7 +18,7 @@ class Program : public OpenProgram {
  protected:
   /// The id of the first decision of `kind` that is accepted or not.
   std::string decision(const std::string& kind, bool accepted) {
-    for (const Json& entry : good("ls decisions kind=" + kind).json["decisions"]) {
+    for (const Json& entry : Json(good("ls decisions kind=" + kind).json["decisions"])) {
       if (entry["accepted"] == accepted) return entry["id"];
     }
     return "";
@@ -65,7 +65,7 @@ TEST_F(Program, ListsAndFilters) {
   EXPECT_GE(good("ls kernels").json["shown"], 1);
   const Output decisions = good("ls decisions kind=lower");
   EXPECT_EQ(decisions.json["shown"], 6);
-  for (const Json& entry : good("ls decisions reason=left_to_library").json["decisions"]) {
+  for (const Json& entry : Json(good("ls decisions reason=left_to_library").json["decisions"])) {
     EXPECT_EQ(entry["reason"], "left_to_library");
   }
   EXPECT_EQ(bad("ls nodes kind=nonsense").kind, DiagnosticKind::invalid_argument);
@@ -148,7 +148,7 @@ TEST_F(Program, WhyNot) {
 
 TEST_F(Program, ReasonsAreCounted) {
   std::int64_t total = 0;
-  for (const Json& entry : good("reasons").json["reasons"]) total += entry["count"].get<std::int64_t>();
+  for (const Json& entry : Json(good("reasons").json["reasons"])) total += entry["count"].get<std::int64_t>();
   EXPECT_EQ(total, good("summary").json["decisions"]["total"].get<std::int64_t>());
 }
 
@@ -297,6 +297,9 @@ TEST_F(Program, TraceReadsWhatTheHostCaptured) {
 TEST_F(Program, ABundleBringsItsInputs) {
   std::filesystem::create_directory(folder.path() / "bundle");
   folder.write("bundle/program.json", small_program());
+  folder.write(
+      "bundle/bundle.json",
+      R"({"format": "pallascope.bundle", "version": 1, "torch": "", "graphs": [], "tolerance": {}})");
   good("open " + folder.path().string() + "/bundle");
   answer = Json::parse(R"({"verdict": "passed", "outputs": []})");
   good("check");
