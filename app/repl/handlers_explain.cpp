@@ -38,7 +38,7 @@ void explain(Output& output, Json& list, const session::Compilation& compilation
     const Decision& decision = compilation.decisions()[id.index()];
     list.push_back(report::decision_json(compilation, decision));
     if (decision.kind != DecisionKind::fuse || fusions <= few) {
-      output.text += report::decision_text(compilation, decision);
+      output.text += report::decision_text(compilation, decision, decision.kind == DecisionKind::fuse);
     } else {
       rows.add(report::decision_cells(compilation, decision));
       if (example.empty() || !decision.accepted) example = report::id_text(id);
@@ -202,8 +202,7 @@ Result<Output> run_why_not(Session& session, const Arguments& arguments) {
   }
   output.json = {{"together", false}, {"kernels", Json::array()}, {"decision", as_json(refused)}};
   if (refused != nullptr) {
-    output.text = fmt::format("{} ({})\n", report::verdict_text(*refused), report::id_text(refused->id)) +
-                  report::decision_text(compilation, *refused);
+    output.text = report::decision_text(compilation, *refused);
     output.json["why"] = report::snake(schedule::reason_name(refused->reason));
     return output;
   }

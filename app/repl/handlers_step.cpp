@@ -68,7 +68,8 @@ std::string place_text(std::size_t position, std::size_t total) {
                      report::plural(static_cast<std::int64_t>(total), "decision"));
 }
 
-/// Goes to `target`; says which decisions that took or took back (up to `shown` of them) and what changed.
+/// Goes to `target`; says which decisions that took or took back and what changed. More than `shown`
+/// of them are counted, and only the one that is now the last is named.
 Output move_to(Opened& opened, std::size_t target) {
   constexpr std::size_t shown = 20;
   const session::Compilation& compilation = *opened.compilation;
@@ -83,15 +84,17 @@ Output move_to(Opened& opened, std::size_t target) {
   for (std::size_t k = first; k < last; ++k) {
     const schedule::Decision& decision = compilation.decisions()[k];
     passed.push_back(report::id_text(decision.id));
-    if (last - k <= shown) {
+    if (last - first <= shown) {
       std::vector<std::string> cells = report::decision_cells(compilation, decision);
       if (target < from) cells.push_back("taken back");
       rows.add(std::move(cells));
     }
   }
-  if (last - first > shown)
-    output.text += fmt::format("{} and before them {} more\n",
-                               target < from ? "taken back:" : "taken:", last - first - shown);
+  if (last - first > shown) {
+    output.text += fmt::format("{} {}\n", target < from ? "took back" : "took",
+                               report::plural(static_cast<std::int64_t>(last - first), "decision"));
+    if (target > 0) rows.add(report::decision_cells(compilation, compilation.decisions()[target - 1]));
+  }
   output.text += rows.text();
   output.text += fmt::format("{}   {}\n", place_text(target, total), size_text(before, after));
   output.json = {

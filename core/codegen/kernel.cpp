@@ -398,7 +398,12 @@ class Writer {
       });
       operands.push_back(v.literal && !anchored ? typed(v) : v.text);
     }
-    const std::string text = fill(loop::info(s.compute).jax, operands, jax_dtype_name(s.dtype));
+    std::string text = fill(loop::info(s.compute).jax, operands, jax_dtype_name(s.dtype));
+    // XLA takes x + 0 for x, which keeps the sign of -0 where addition does not: say what addition gives.
+    if (s.compute == loop::ComputeOp::add && is_float(s.dtype))
+      for (std::size_t k = 0; k < 2; ++k)
+        if (value(s.operands[k]).literal && operands[k] == "0.0")
+          text = fmt::format("jnp.where({0} == 0, 0.0, {0})", operands[1 - k]);
     return {assign(text, statement), shape, s.dtype, false};
   }
 

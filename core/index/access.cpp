@@ -126,29 +126,6 @@ void gather(const Question& question, Access& access) {
   access.words = "gather: the element is given by the value of " + listed(names);
 }
 
-/// An expression that no splitting makes affine.
-void unresolved(const Question& question, Access& access) {
-  access.access_class = AccessClass::general;
-  access.bounds = question.context.range(question.expression);
-  if (question.points <= most_enumerated) {
-    std::vector<std::int64_t> values =
-        enumerate(question.context, question.expression, question.axes, question.points);
-    std::sort(values.begin(), values.end());
-    access.bounds = {values.front(), values.back()};
-    values.erase(std::unique(values.begin(), values.end()), values.end());
-    access.distinct_elements = static_cast<std::int64_t>(values.size());
-    access.distinct_exact = true;
-    access.injective = access.distinct_elements == question.points;
-    check_bounds(question, access);
-  } else {
-    check_bounds(question, access);
-    bound_distinct(question, access);
-  }
-  access.words = access.in_bounds ? "general: " + question.context.to_string(question.expression) +
-                                        " is not a sum of strides"
-                                  : out_of_bounds_words(question, access);
-}
-
 /// What the strides of a walk say, before the class is known.
 struct Facts {
   std::vector<SubAxis> moving;     ///< stride not 0, in the order of the loop
@@ -341,6 +318,55 @@ void resolved(const Question& question, const Walk& walk, Access& access) {
     access.access_class = facts.broadcast ? AccessClass::broadcast : AccessClass::contiguous;
   }
   access.words = words_of(question, walk, facts, access);
+}
+
+/// The walk of an expression whose values are a sum of strides although its form is not, as those of 6*((i+9)//12) +
+/// (i+3)%6 over i < 5, which is i + 3: proved by looking at every value. nullopt if they are not.
+std::optional<Walk> walk_of_values(const Question& question, const std::vector<std::int64_t>& values) {
+  Walk walk;
+  walk.constant = values[0];
+  std::int64_t inner = 1;
+  for (std::size_t k = question.axes.size(); k-- > 0;) {
+    const std::int64_t extent = question.extent(k);
+    if (extent == 1) continue;
+    walk.groups.insert(walk.groups.begin(),
+                       {{k}, {{values[static_cast<std::size_t>(inner)] - values[0], extent}}});
+    inner *= extent;
+  }
+  for (std::size_t point = 0; point < values.size(); ++point) {
+    std::int64_t sum = walk.constant;
+    auto rest = static_cast<std::int64_t>(point);
+    for (auto group = walk.groups.rbegin(); group != walk.groups.rend(); ++group) {
+      sum += group->parts[0].stride * (rest % group->parts[0].extent);
+      rest /= group->parts[0].extent;
+    }
+    if (sum != values[point]) return std::nullopt;
+  }
+  return walk;
+}
+
+/// An expression that no splitting makes affine.
+void unresolved(const Question& question, Access& access) {
+  access.access_class = AccessClass::general;
+  access.bounds = question.context.range(question.expression);
+  if (question.points <= most_enumerated) {
+    std::vector<std::int64_t> values =
+        enumerate(question.context, question.expression, question.axes, question.points);
+    if (const auto walk = walk_of_values(question, values)) return resolved(question, *walk, access);
+    std::sort(values.begin(), values.end());
+    access.bounds = {values.front(), values.back()};
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    access.distinct_elements = static_cast<std::int64_t>(values.size());
+    access.distinct_exact = true;
+    access.injective = access.distinct_elements == question.points;
+    check_bounds(question, access);
+  } else {
+    check_bounds(question, access);
+    bound_distinct(question, access);
+  }
+  access.words = access.in_bounds ? "general: " + question.context.to_string(question.expression) +
+                                        " is not a sum of strides"
+                                  : out_of_bounds_words(question, access);
 }
 
 }  // namespace

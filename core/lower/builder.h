@@ -74,6 +74,12 @@ class NestBuilder {
   int where(int condition, int a, int b) { return compute(loop::ComputeOp::where, dtype(a), {condition, a, b}); }
   int compare(loop::ComputeOp op, int a, int b) { return compute(op, DType::b8, {a, b}); }
   int reduce(loop::ReduceOp op, int value, DType dtype);
+  /// `value - top`, where `top` is the maximum that `value` is one of: exactly 0 where they are equal (NaN for equal
+  /// infinities, as subtraction gives). XLA contracts a*b - top into one rounding, and without this the row's own
+  /// maximum comes out as the rounding error of a*b, which exp turns into infinity for large products.
+  int below(int value, int top) {
+    return where(compare(loop::ComputeOp::eq, value, top), sub(top, top), sub(value, top));
+  }
 
   /// Stores `value` (cast to `dtype`) into a new buffer and finishes the nest. The tensor has the nest's sizes
   /// without the reduced dimensions, or with extent 1 for them if `keep`.

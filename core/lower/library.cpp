@@ -187,7 +187,7 @@ Lowered attention(Call& call) {
   const Tensor top = builder.reduction(call.node.name + ".max", scores.sizes, {columns}, ReduceOp::max, c, c, true,
                                        [&](NestBuilder& nest) { return nest.load(scaled); });
   const Tensor exponential = builder.pointwise(call.node.name + ".exp", scores.sizes, c, [&](NestBuilder& nest) {
-    return nest.op(ComputeOp::exp, nest.sub(nest.load(scaled), nest.load(top)));
+    return nest.op(ComputeOp::exp, nest.below(nest.load(scaled), nest.load(top)));
   });
   const Tensor total = builder.reduction(call.node.name + ".sum", scores.sizes, {columns}, ReduceOp::sum, c, c, true,
                                          [&](NestBuilder& nest) { return nest.load(exponential); });

@@ -23,7 +23,7 @@ Exponentials exponentials(Call& call, const Tensor& x, std::size_t d, DType c) {
   found.top = builder.reduction(call.node.name + ".max", x.sizes, {d}, ReduceOp::max, c, c, true,
                                 [&](NestBuilder& nest) { return nest.cast(nest.load(x), c); });
   found.exponential = builder.pointwise(call.node.name + ".exp", x.sizes, c, [&](NestBuilder& nest) {
-    return nest.op(ComputeOp::exp, nest.sub(nest.cast(nest.load(x), c), nest.load(found.top)));
+    return nest.op(ComputeOp::exp, nest.below(nest.cast(nest.load(x), c), nest.load(found.top)));
   });
   found.total = builder.reduction(call.node.name + ".sum", x.sizes, {d}, ReduceOp::sum, c, c, true,
                                   [&](NestBuilder& nest) { return nest.load(found.exponential); });
@@ -51,7 +51,7 @@ Lowered softmax(Call& call) {
       [&](NestBuilder& nest) {
         const int total = nest.load(e.total);
         if (log) {
-          const int shifted = nest.sub(nest.cast(nest.load(x), c), nest.load(e.top));
+          const int shifted = nest.below(nest.cast(nest.load(x), c), nest.load(e.top));
           return nest.sub(shifted, nest.op(ComputeOp::log, total));
         }
         const int ratio = nest.div(nest.load(e.exponential), total);

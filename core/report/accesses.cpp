@@ -132,38 +132,45 @@ std::string accesses_text(const session::Compilation& compilation, const session
         id_text(item.buffer), buffer.name, shape_text(buffer.dtype, buffer.dims),
         index::access_class_letter(access.access_class),
         access.words.empty() ? std::string(index::access_class_name(access.access_class)) : access.words);
+    // One cell after each name: columns of their own would be pushed apart by the longest expression.
     Table rows("    ");
-    rows.add({"source", item.source, item.line > 0 ? fmt::format("line {}", item.line) : ""});
+    const auto add = [&rows](const char* name, const std::string& first, const std::string& second) {
+      rows.add({name, second.empty() ? first : first + "   " + second});
+    };
+    add("source", item.source,
+        item.line > 0   ? fmt::format("line {}", item.line)
+        : item.on_value ? "made in this kernel"
+                        : "");
     const trace::NodeId node = node_of(snapshot, item);
     if (compilation.graph().nodes.contains(node)) {
       const trace::Node& from = compilation.graph().nodes[node];
-      rows.add({"from", fmt::format("{} {}", id_text(node), from.name), place_text(from)});
+      add("from", fmt::format("{} {}", id_text(node), from.name), place_text(from));
     }
-    rows.add({"index", context.to_string(item.index), axes_text(context, item.axes)});
-    rows.add({"range",
-              access.distinct_elements == 0 ? "touches nothing"
-                                            : fmt::format("{} .. {} of {} elements", access.bounds.low,
-                                                          access.bounds.high, buffer.numel()),
-              access.in_bounds ? "in bounds ✓" : "not proved in bounds: checked when it runs"});
+    add("index", context.to_string(item.index), axes_text(context, item.axes));
+    add("range",
+        access.distinct_elements == 0
+            ? "touches nothing"
+            : fmt::format("{} .. {} of {} elements", access.bounds.low, access.bounds.high, buffer.numel()),
+        access.in_bounds ? "in bounds ✓" : "not proved in bounds: checked when it runs");
     if (access.affine) {
       std::vector<std::string> strides;
       for (std::size_t k = 0; k < item.axes.size() && k < access.axis_strides.size(); ++k) {
         strides.push_back(fmt::format("{}: {}", context.axis(item.axes[k]).name, access.axis_strides[k]));
       }
       if (!strides.empty()) {
-        rows.add({"strides", join(strides, ", "),
-                  access.offset != 0 ? fmt::format("offset {}", access.offset) : ""});
+        add("strides", join(strides, ", "),
+            access.offset != 0 ? fmt::format("offset {}", access.offset) : "");
       }
     }
-    rows.add({"plan", plan_text(access), item.on_value ? "of a value made in this kernel" : ""});
-    rows.add({"bytes",
-              fmt::format("{}{} touched", access.distinct_exact ? "" : "at most ",
-                          bytes_text(bytes_touched(program, item))),
-              bytes_spanned(program, item) > bytes_touched(program, item)
-                  ? fmt::format("within a span of {}", bytes_text(bytes_spanned(program, item)))
-                  : ""});
+    add("plan", plan_text(access), "");
+    add("bytes",
+        fmt::format("{}{} touched", access.distinct_exact ? "" : "at most ",
+                    bytes_text(bytes_touched(program, item))),
+        bytes_spanned(program, item) > bytes_touched(program, item)
+            ? fmt::format("within a span of {}", bytes_text(bytes_spanned(program, item)))
+            : "");
     if (item.store)
-      rows.add({"stores", access.injective ? "each element once ✓" : "an element may be written twice"});
+      add("stores", access.injective ? "each element once ✓" : "an element may be written twice", "");
     text += rows.text();
   }
   return text;

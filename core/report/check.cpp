@@ -59,10 +59,21 @@ const Json& worst_figures(const Json& row) {
   return row;  // a host that compares one way only puts the figures into the row itself
 }
 
+/// All the digits that tell two elements apart.
+std::string exact_text(const Json& value) {
+  return value.is_number_float() ? fmt::format("{:.9g}", value.get<double>()) : figure_text(value);
+}
+
+/// A count that the host gives as a float, since ULP distances go beyond 64 bits.
+std::string whole_text(const Json& value) {
+  if (!value.is_number_float() || value.get<double>() > 1e15) return figure_text(value);
+  return count_text(static_cast<std::int64_t>(value.get<double>()));
+}
+
 std::string element_text(const Json& element) {
   if (!element.is_object()) return "";
   return fmt::format("{} ours {} eager {}", sizes_text(field(element, "index")),
-                     figure_text(field(element, "ours")), figure_text(field(element, "eager")));
+                     exact_text(field(element, "ours")), exact_text(field(element, "eager")));
 }
 
 std::string full_text(const Json& row) {
@@ -75,7 +86,7 @@ std::string full_text(const Json& row) {
     };
     add("max abs", figure_text(field(figures, "max_abs")));
     add("max rel", figure_text(field(figures, "max_rel")));
-    if (!field(figures, "max_ulp").is_null()) add("max ulp", figure_text(field(figures, "max_ulp")));
+    if (!field(figures, "max_ulp").is_null()) add("max ulp", whole_text(field(figures, "max_ulp")));
     if (!field(figures, "rmse").is_null()) {
       add("rmse against f64", fmt::format("ours {}, eager {}", figure_text(field(figures, "rmse")),
                                           figure_text(field(figures, "rmse_eager"))));
@@ -166,7 +177,7 @@ std::string check_text(const Json& result, std::size_t decision, bool full) {
   if (const Json& notes = field(result, "notes"); notes.is_array()) {
     for (const Json& note : notes) text += fmt::format("note: {}\n", text_of(note));
   }
-  if (const std::string inputs = text_of(field(result, "inputs")); !inputs.empty() && full)
+  if (const std::string inputs = text_of(field(result, "inputs_made")); !inputs.empty() && full)
     text += fmt::format("inputs: {}\n", inputs);
   std::string verdict = text_of(field(result, "verdict"));
   if (verdict.empty()) verdict = "ran";
@@ -206,14 +217,14 @@ std::string run_text(const Json& result, std::size_t decision) {
         odd += text_of(nan) + " NaN ";
       if (const Json& inf = field(row, "inf"); inf.is_number() && inf.get<double>() > 0)
         odd += text_of(inf) + " infinite";
-      table.add(
-          {text_of(field(row, "name")), text_of(field(row, "dtype")) + sizes_text(field(row, "sizes")),
-           ranged ? fmt::format("{} to {}", figure_text(field(row, "min")), figure_text(field(row, "max")))
-                  : "",
-           ranged ? "mean " + figure_text(field(row, "mean")) : "", odd,
-           first.empty()
-               ? ""
-               : join(first, " ") + (elements > static_cast<std::int64_t>(first.size()) ? " and on" : "")});
+      table.add({text_of(field(row, "name")), text_of(field(row, "dtype")) + sizes_text(field(row, "sizes")),
+                 ranged
+                     ? fmt::format("{} to {}", figure_text(field(row, "min")), figure_text(field(row, "max")))
+                     : "",
+                 ranged ? "mean " + figure_text(field(row, "mean")) : "", odd,
+                 first.empty()
+                     ? ""
+                     : join(first, " ") + (elements > static_cast<std::int64_t>(first.size()) ? " …" : "")});
     }
   }
   std::string text = table.text();

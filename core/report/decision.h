@@ -23,7 +23,9 @@ std::vector<std::string> decision_cells(const session::Compilation& compilation,
 
 /// The whole explanation, several lines: verdict, reason in words, conditions, index expressions term by term, bytes,
 /// working set against budget, the cycle, and what would make it legal.
-std::string decision_text(const session::Compilation& compilation, const schedule::Decision& decision);
+/// `sides_too`: with a table of the nodes on each side; without it where the page names them already.
+std::string decision_text(const session::Compilation& compilation, const schedule::Decision& decision,
+                          bool sides_too = true);
 /// The same as data. Keys: id, kind, accepted, reason, words, subject, left, right, occurrence, conditions, indices,
 /// axis, bytes_saved, working_set, working_set_tile, budget, tile_axes, path, legal_if, note.
 Json decision_json(const session::Compilation& compilation, const schedule::Decision& decision);

@@ -42,15 +42,23 @@ std::vector<std::string> buffer_cells(const session::Compilation& compilation,
   const loop::Buffer& buffer = snapshot.program->buffers[id];
   const std::vector<std::string> by = writers(compilation, snapshot, id),
                                  to = readers(compilation, snapshot, id);
+  // What never leaves a kernel is not "from k2 to k2".
+  const bool inside = by.size() == 1 && by == to;
+  std::string from;
+  if (by.empty()) {
+    from = "not made here";
+  } else if (inside) {
+    from = "stays in " + by[0];
+  } else if (by != std::vector<std::string>{"input"}) {
+    from = "by " + join(by, ", ");
+  }
   return {id_text(id),
           buffer.name,
           buffer.kind == loop::BufferKind::input ? "input" : "intermediate",
           shape_text(buffer.dtype, buffer.dims),
           bytes_text(buffer.bytes()),
-          by.empty()                                ? "not made here"
-          : by == std::vector<std::string>{"input"} ? ""
-                                                    : "by " + join(by, ", "),
-          to.empty() ? "" : "to " + join(to, ", ")};
+          from,
+          inside || to.empty() ? "" : "to " + join(to, ", ")};
 }
 
 std::vector<std::string> kernel_cells(const session::Compilation& compilation,

@@ -199,4 +199,17 @@ std::vector<schedule::DecisionId> decisions_of(const session::Compilation& compi
   return result;
 }
 
+bool is_call(const loop::Program& program, loop::StepId step) {
+  return program.steps.contains(step) && !std::holds_alternative<loop::NestId>(program.steps[step].content);
+}
+
+std::string step_text(const session::Compilation& compilation, loop::StepId step) {
+  const loop::Program& program = *compilation.schedule().program;
+  if (!program.steps.contains(step)) return "?";
+  const auto& content = program.steps[step].content;
+  if (const auto* nest = std::get_if<loop::NestId>(&content)) return program.nests[*nest].name;
+  const std::string& name = compilation.graph().nodes[call_origin(program.steps[step])].name;
+  return name + (std::holds_alternative<loop::LibraryCall>(content) ? " (library)" : " (torch)");
+}
+
 }  // namespace pallascope::report

@@ -38,6 +38,11 @@ std::vector<std::string> writers(const session::Compilation& compilation, const 
 std::vector<std::string> readers(const session::Compilation& compilation, const session::Snapshot& snapshot,
                                  loop::BufferId buffer);
 
+/// Whether a step is a library or torch call.
+bool is_call(const loop::Program& program, loop::StepId step);
+/// A step of the schedule's program by name: a nest's (`softmax.max`), or `mm (library)`, `topk (torch)`.
+std::string step_text(const session::Compilation& compilation, loop::StepId step);
+
 /// Decisions that name `node` on either side, in order.
 std::vector<schedule::DecisionId> decisions_of(const session::Compilation& compilation, trace::NodeId node);
 

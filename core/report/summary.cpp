@@ -232,7 +232,16 @@ std::string summary_text(const session::Compilation& compilation, const session:
     log += fmt::format("   (of {})", count_text(static_cast<std::int64_t>(compilation.decisions().size())));
   add("decisions", log);
 
-  const auto missed = missed_fusions(compilation, snapshot);
+  // A boundary of a library or torch call explains itself, and there is one at every call: they take one line.
+  std::vector<schedule::DecisionId> missed, boundaries;
+  std::int64_t boundary_bytes = 0;
+  for (const schedule::DecisionId id : missed_fusions(compilation, snapshot)) {
+    const schedule::Decision& decision = compilation.decisions()[id.index()];
+    const bool boundary = decision.reason == schedule::Reason::library_boundary ||
+                          decision.reason == schedule::Reason::torch_boundary;
+    (boundary ? boundaries : missed).push_back(id);
+    if (boundary) boundary_bytes += decision.evidence.bytes_saved;
+  }
   Table missed_rows;
   for (std::size_t k = 0; k < std::min(missed.size(), shown); ++k) {
     const schedule::Decision& decision = compilation.decisions()[missed[k].index()];
@@ -240,12 +249,14 @@ std::string summary_text(const session::Compilation& compilation, const session:
                      bytes_text(decision.evidence.bytes_saved),
                      spaced(schedule::reason_name(decision.reason))});
   }
-  if (missed.empty()) {
-    add("missed fusions", "none that would have saved a byte");
-  } else {
-    add_rows("missed fusions", missed_rows);
-    if (missed.size() > shown)
-      add("", fmt::format("and {} more (ls decisions refused kind=fuse)", missed.size() - shown));
+  if (missed.empty() && boundaries.empty()) add("missed fusions", "none that would have saved a byte");
+  add_rows("missed fusions", missed_rows);
+  if (missed.size() > shown)
+    add("", fmt::format("and {} more (ls decisions refused kind=fuse)", missed.size() - shown));
+  if (!boundaries.empty()) {
+    add(missed.empty() ? "missed fusions" : "",
+        fmt::format("{} at library and torch calls, {} (ls decisions boundary)", boundaries.size(),
+                    bytes_text(boundary_bytes)));
   }
 
   std::vector<std::string> classes;

@@ -432,6 +432,19 @@ TEST(Client, APythonThatIsNotThere) {
   EXPECT_EQ(client.state().state, State::failed);
 }
 
+TEST(Client, ARequestNeverWaitsForAHostThatCannotStart) {
+  // The failure can fall on either side of the worker's taking note of the request; each has to answer it.
+  Options options = fake();
+  options.python = "/no/such/python";
+  for (int i = 0; i < 300; ++i) {
+    Client client(options);
+    if (i % 2 == 0) client.start();
+    EXPECT_FALSE(client.request(named("echo")).ok());
+    client.restart();
+    EXPECT_FALSE(client.request(named("echo")).ok());
+  }
+}
+
 TEST(Client, APythonThatCannotBeRun) {
   Options options = fake();
   options.python = data("fake_server.py");  // a file without the permission to run

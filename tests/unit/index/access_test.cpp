@@ -244,6 +244,17 @@ TEST_F(AccessExamples, WhatIsNotProvedIsGeneral) {
   EXPECT_EQ(periodic.distinct_elements, 7);
 }
 
+TEST_F(AccessExamples, ValuesThatAreASumOfStridesAreOne) {
+  const std::vector<AxisId> axes = add_axes(context, {5});
+  const Expression i = context.of(axes[0]);
+  const Expression crossing = context.floor_div(context.add(i, context.constant(9)), 12);
+  const Expression within = context.mod(context.add(i, context.constant(3)), 6);
+  const Access found = access(context, context.add(context.multiply(crossing, 6), within), axes, {24});
+  EXPECT_FALSE(found.affine);
+  EXPECT_EQ(found.words, "sliced: 5 of 24 elements, from element 3");
+  expect_plan(found, {{24}, {{3, 1, 5}}, {}, {0}, {}, {5}});
+}
+
 TEST_F(AccessExamples, AnExtentOfZeroTouchesNothing) {
   for (const Shape& sizes : {Shape{10}, Shape{0}, Shape{0, 10}}) {
     const std::vector<AxisId> axes = add_axes(context, {0, 10});
