@@ -89,7 +89,7 @@ std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& si
 
 const Frame* Node::user_frame() const {
   for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame)
-    if (frame->file.find("/torch/") == std::string::npos) return &*frame;
+    if (!frame->file.starts_with("torch/") && frame->file.find("/torch/") == std::string::npos) return &*frame;
   return nullptr;
 }
 

@@ -104,7 +104,7 @@ struct Node {
   std::string module_type;   ///< class of the innermost module, may be empty
   std::vector<Frame> stack;  ///< outermost first, frames of torch included
 
-  /// The innermost frame outside torch (a file under .../torch/ is torch's), or nullptr.
+  /// The innermost frame outside torch (a file under torch/ or .../torch/ is torch's), or nullptr.
   [[nodiscard]] const Frame* user_frame() const;
   /// Positional argument `index`, else the keyword `name`, else nullptr (the schema's default holds).
   [[nodiscard]] const Argument* argument(std::size_t index, std::string_view name) const;
