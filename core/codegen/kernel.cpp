@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -157,7 +158,9 @@ class Writer {
         case StatementKind::store: store(nest, s, statement); break;
       }
       for (const loop::SymbolUse& use : nest.symbols)
-        if (use.statement == statement && use.checked) check(nest, use, statement);
+        if (use.statement == statement && use.checked) check_index(nest, use, statement);
+      for (const loop::ValueCheck& c : nest.checks)
+        if (c.statement == statement) check_divisor(nest, statement);
     }
   }
 
@@ -470,20 +473,32 @@ class Writer {
     return product(dims) == product(plan.view_shape) && !dims.empty() ? plan.view_shape : dims;
   }
 
-  void check(const loop::Nest& nest, const loop::SymbolUse& use, int statement) {
-    const Value& v = value(use.statement);
-    if (v.literal) return;
-    const auto known = std::tuple(v.text, use.low, use.high);
-    if (!checked_.insert(known).second) return;
+  /// A flag that holds 1 where `condition` holds everywhere.
+  void check(const loop::Nest& nest, int statement, const std::string& condition, std::string error,
+             const std::function<std::string(const trace::Node&)>& message) {
+    if (!checked_.insert(condition).second) return;
     const std::string name = fmt::format("check_ptr{}", checks_.size());
-    text_.body.line(fmt::format("    {}[...] = jnp.reshape(jnp.all(({} >= {}) & ({} <= {})).astype(jnp.int32), (1, 1))", name,
-                                v.text, use.low, v.text, use.high),
+    text_.body.line(fmt::format("    {}[...] = jnp.reshape(jnp.all({}).astype(jnp.int32), (1, 1))", name, condition),
                     origin(statement));
     checks_.push_back({name, {}, {1, 1}, DType::i32});
     const trace::Node& node = graph_.nodes[nest.body[static_cast<std::size_t>(statement)].origin];
     const trace::Frame* frame = node.user_frame();
-    text_.checks.push_back({fmt::format("index out of range in {} ({}): it must be within {} and {}{}", node.name, node.target,
-                                        use.low, use.high, frame == nullptr ? "" : fmt::format(", {}:{}", frame->file, frame->line))});
+    text_.checks.push_back(
+        {std::move(error), message(node) + (frame == nullptr ? "" : fmt::format(", {}:{}", frame->file, frame->line))});
+  }
+
+  void check_index(const loop::Nest& nest, const loop::SymbolUse& use, int statement) {
+    const Value& v = value(use.statement);
+    check(nest, statement, fmt::format("({0} >= {1}) & ({0} <= {2})", typed(v), use.low, use.high), "IndexError",
+          [&](const trace::Node& node) {
+            return fmt::format("index out of range in {} ({}): it must be within {} and {}", node.name, node.target, use.low, use.high);
+          });
+  }
+
+  void check_divisor(const loop::Nest& nest, int statement) {
+    check(nest, statement, typed(value(statement)) + " != 0", "RuntimeError", [](const trace::Node& node) {
+      return fmt::format("ZeroDivisionError: integer division by zero in {} ({})", node.name, node.target);
+    });
   }
 
   const trace::Graph& graph_;
@@ -500,7 +515,7 @@ class Writer {
   std::map<std::tuple<loop::BufferId, Shape, std::vector<std::int64_t>, std::vector<int>, Shape>, Value> loads_;
   std::map<std::string, std::string> iotas_;
   std::vector<Parameter> checks_;
-  std::set<std::tuple<std::string, std::int64_t, std::int64_t>> checked_;
+  std::set<std::string> checked_;
 };
 
 }  // namespace

@@ -18,14 +18,15 @@ struct Parameter {
   DType dtype = DType::f32;
 };
 
-/// An index that the kernel checks: `check_ptr<k>` holds 1 if all were in range.
-struct IndexCheck {
+/// What the kernel checks: `check_ptr<k>` holds 1 if all values were legal; else `call` raises `error`.
+struct RuntimeCheck {
+  std::string error;    ///< a Python exception: `IndexError`, `RuntimeError`
   std::string message;
 };
 
 struct KernelText {
   std::vector<Parameter> inputs, outputs;  ///< outputs hold the checks last
-  std::vector<IndexCheck> checks;
+  std::vector<RuntimeCheck> checks;
   Text body;                               ///< the statements, indented
   std::vector<KernelAccess> accesses;      ///< `line` counts within the body, from 1
 };

@@ -151,7 +151,7 @@ class ModuleWriter {
         const auto place = std::find(entry.inputs.begin(), entry.inputs.end(), p.buffer) - entry.inputs.begin();
         content += fmt::format("{}{}", kept, place);
       }
-    for (const IndexCheck& c : entry.text.checks) content += "|" + c.message;
+    for (const RuntimeCheck& c : entry.text.checks) content += "|" + c.error + c.message;
     entry.name = fmt::format("pallas_fused_{}_{:08x}", joined, static_cast<std::uint32_t>(fnv1a(content) >> 32));
     entries_.push_back(std::move(entry));
   }
@@ -262,11 +262,12 @@ class ModuleWriter {
     // Torch may write to the inputs as soon as this returns, so the kernel must have read them.
     text_.line("        jax.block_until_ready(results)", origin);
     for (std::size_t k = 0; k < entry.text.checks.size(); ++k)
-      text_.line(fmt::format("        _check_indices([(results[{}], {})])", entry.outputs.size() + k, quoted(entry.text.checks[k].message)),
-                 origin);
+      text_.line(fmt::format("        _check(results[{}], {})", entry.outputs.size() + k, check_text(entry.text.checks[k])), origin);
     for (std::size_t k = 0; k < entry.outputs.size(); ++k)
       text_.line(fmt::format("        out_ptr{0}.copy_(torch.from_dlpack(results[{0}]))", k), origin);
   }
+
+  static std::string check_text(const RuntimeCheck& check) { return check.error + ", " + quoted(check.message); }
 
   static std::string quoted(const std::string& text) {
     return argument_text(trace::Argument{text}, [](trace::ValueId) { return std::string(); });
@@ -373,7 +374,7 @@ class ModuleWriter {
     std::vector<loop::BufferId> reads, writes;
     std::string name;         ///< of the `_call` / `_main` functions; empty for a torch call
     const loop::TorchCall* torch = nullptr;
-    std::vector<std::string> check_messages;
+    std::vector<std::string> checks;  ///< `IndexError, "..."`, one a flag that the kernel gives after its results
     LineOrigin origin;
   };
 
@@ -387,7 +388,7 @@ class ModuleWriter {
         step.writes = entry.outputs;
         step.name = entry.name;
         step.origin.kernel = s.kernel;
-        for (const IndexCheck& c : entry.text.checks) step.check_messages.push_back(c.message);
+        for (const RuntimeCheck& c : entry.text.checks) step.checks.push_back(check_text(c));
       } else if (const auto* library = std::get_if<loop::LibraryCall>(&program_.steps[s.call].content)) {
         step.reads = {library->lhs.buffer, library->rhs.buffer};
         step.writes = {library->output};
@@ -621,7 +622,7 @@ class ModuleWriter {
         text_.line("    jax.block_until_ready(results)");
       }
       for (std::size_t c = 0; c < segment.checks.size(); ++c)
-        text_.line(fmt::format("    _check_indices([(flag{}_{}, {})])", number, c, quoted(segment.checks[c])));
+        text_.line(fmt::format("    _check(flag{}_{}, {})", number, c, segment.checks[c]));
       for (loop::BufferId b : segment.outputs) {
         arrays.insert(b);
         if (as_tensor.contains(b)) text_.line(fmt::format("    {} = _to_torch({}, taken)", tensor(b), array(b)));
@@ -651,9 +652,9 @@ class ModuleWriter {
       std::vector<std::string> reads, writes;
       for (loop::BufferId b : step.reads) reads.push_back(array(b));
       for (loop::BufferId b : step.writes) writes.push_back(array(b));
-      for (const std::string& message : step.check_messages) {
+      for (const std::string& check : step.checks) {
         writes.push_back(fmt::format("flag{}", checks++));
-        segment.checks.push_back(message);
+        segment.checks.push_back(check);
       }
       const std::string call = fmt::format("{}_call({})", step.name, fmt::join(reads, ", "));
       text_.line(writes.empty() ? "    " + call : fmt::format("    ({},) = {}", fmt::join(writes, ", "), call), step.origin);

@@ -83,11 +83,10 @@ def _restride(tensor, strides):
     return made.copy_(tensor)
 
 
-def _check_indices(checks):
-    """Raises PyTorch's error for an index that a kernel found out of range."""
-    for flag, message in checks:
-        if not bool(jnp.all(flag == 1)):
-            raise IndexError(message)
+def _check(flag, error, message):
+    """Raises PyTorch's error for a value that a kernel found illegal: a kernel itself cannot raise."""
+    if not bool(jnp.all(flag == 1)):
+        raise error(message)
 )PY";
 }
 

@@ -37,10 +37,25 @@ Functional unchanged(Graph graph) {
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) result.origin.push_back(NodeId(i));
   for (std::size_t i = 0; i < graph.values.size(); ++i) result.value_origin.push_back(ValueId(i));
   for (const trace::Output& output : graph.outputs)
-    result.output_alias.push_back(output.kind == trace::OutputKind::user_output ? storage_input(graph, output.value)
-                                                                                : ValueId());
+    result.output_alias.push_back(
+        output.kind == trace::OutputKind::user_output ? storage_input(graph, output.value) : ValueId());
   result.graph = std::move(graph);
   return result;
+}
+
+/// torch.export's metas say that a dropout in eval mode copies (its decomposition does); the operator itself gives
+/// back its argument, so the result lies where the argument lies. Seen with torch 2.13 on an expanded tensor.
+void place_dropouts(Graph& graph) {
+  for (const Node& node : graph.nodes) {
+    if (operator_name(node.target).find("dropout") == std::string_view::npos) continue;
+    const std::optional<View> view = view_of(graph, node, 0);
+    if (!view || view->kind != ViewKind::identity) continue;
+    TensorMeta& result = *graph.values[node.outputs[0]].tensor;
+    const TensorMeta& base = *graph.values[view->base].tensor;
+    if (result.sizes != base.sizes) continue;
+    result.strides = base.strides;
+    result.storage_offset = base.storage_offset;
+  }
 }
 
 }  // namespace
@@ -54,11 +69,13 @@ Argument integers(const std::vector<std::int64_t>& numbers) {
 bool is_mutating(const Node& node) {
   const std::string_view name = operator_name(node.target);
   if (operator_namespace(node.target) != "aten") return is_in_place_name(name);
-  return is_in_place_name(name) || is_refused(name) || is_out_overload(node) || updates_running_statistics(node);
+  return is_in_place_name(name) || is_refused(name) || is_out_overload(node) ||
+         updates_running_statistics(node);
 }
 
 Result<Functional> functionalize(Graph graph) {
   if (!std::any_of(graph.nodes.begin(), graph.nodes.end(), is_mutating)) return unchanged(std::move(graph));
+  place_dropouts(graph);
   return Functionalizer(graph).run();
 }
 
@@ -114,8 +131,8 @@ void Functionalizer::add_outputs() {
     const std::size_t storage = tensors_[input.value.index()].storage;
     flush(storage);
     if (storages_[storage].version == 0 || listed.contains(old_.values[input.value].name)) continue;
-    result_.graph.outputs.push_back(
-        {trace::OutputKind::mutation, storages_[storage].current, old_.values[input.value].name, std::nullopt});
+    result_.graph.outputs.push_back({trace::OutputKind::mutation, storages_[storage].current,
+                                     old_.values[input.value].name, std::nullopt});
     result_.output_alias.push_back({});
   }
 }
@@ -130,7 +147,8 @@ void Functionalizer::process(NodeId id) {
     return copy_node(id, false);
   }
   if (is_out_overload(node))
-    return refuse(id, "writes its results into tensors that the caller gives (out=)", "write `x = f(...)` without out=");
+    return refuse(id, "writes its results into tensors that the caller gives (out=)",
+                  "write `x = f(...)` without out=");
   if (is_refused(name))
     return refuse(id, "changes its arguments in a way that has no functional form",
                   "leave this operator out of the traced function");
@@ -158,7 +176,8 @@ void Functionalizer::copy_node(NodeId id, bool views) {
             integers(result.strides), integer(result.storage_offset)};
   } else {
     for (const Argument& argument : node.args) args.push_back(read_argument(argument, views));
-    for (const auto& [name, argument] : node.kwargs) kwargs.emplace_back(name, read_argument(argument, views));
+    for (const auto& [name, argument] : node.kwargs)
+      kwargs.emplace_back(name, read_argument(argument, views));
   }
   if (const std::string_view name = operator_name(target); changes_shape_only(name)) {
     target = name == "requires_grad_" ? "aten.alias.default" : functional_twin(target);
@@ -167,8 +186,8 @@ void Functionalizer::copy_node(NodeId id, bool views) {
   std::vector<NewOutput> outputs;
   for (const ValueId output : node.outputs)
     outputs.push_back({old_.values[output].name, old_.values[output].tensor, output});
-  register_outputs(id, emit(id, node.name, std::move(target), std::move(args), std::move(kwargs), std::move(outputs),
-                            node.list_output));
+  register_outputs(id, emit(id, node.name, std::move(target), std::move(args), std::move(kwargs),
+                            std::move(outputs), node.list_output));
 }
 
 void Functionalizer::register_outputs(NodeId id, const std::vector<ValueId>& outputs) {
@@ -204,8 +223,9 @@ void Functionalizer::take_shape_change(NodeId id) {
     return refuse(id, "changes the shape of the input `" + old_.values[old_self].name + "` for the caller",
                   "use the operator without the underscore and return its result");
   if (!same_shape && shares_object(old_self))
-    return refuse(id, "changes the shape of `" + old_.values[old_self].name +
-                          "`, which an operator that copies only if it must gave out under another name too",
+    return refuse(id,
+                  "changes the shape of `" + old_.values[old_self].name +
+                      "`, which an operator that copies only if it must gave out under another name too",
                   "use the operator without the underscore");
   copy_node(id, true);
   if (problem_ || same_shape) return;
@@ -265,10 +285,11 @@ ValueId Functionalizer::take_again(ValueId id, int version) {
   std::string target = maker.target;
   std::vector<Argument> args;
   Keywords kwargs;
-  if (view.kind == ViewKind::strided && (several || operation.starts_with("as_strided") || operation == "einsum")) {
+  if (view.kind == ViewKind::strided &&
+      (several || operation.starts_with("as_strided") || operation == "einsum")) {
     target = "aten.as_strided.default";
-    args = {Argument{read_entry(storages_[wanted.storage].root)}, integers(result.sizes), integers(result.strides),
-            integer(result.storage_offset)};
+    args = {Argument{read_entry(storages_[wanted.storage].root)}, integers(result.sizes),
+            integers(result.strides), integer(result.storage_offset)};
   } else if (several && view.kind == ViewKind::slice) {
     target = "aten.slice.Tensor";
     const std::int64_t end = view.start + result.sizes[static_cast<std::size_t>(view.dim)];
@@ -289,7 +310,8 @@ ValueId Functionalizer::take_again(ValueId id, int version) {
     args.push_back({read_entry(view.base)});
     for (std::size_t i = 1; i < maker.args.size(); ++i) args.push_back(read_argument(maker.args[i], true));
     for (const auto& [keyword, argument] : maker.kwargs)
-      if (!maker.args.empty() || keyword != "self") kwargs.emplace_back(keyword, read_argument(argument, true));
+      if (!maker.args.empty() || keyword != "self")
+        kwargs.emplace_back(keyword, read_argument(argument, true));
   }
   return emit(wanted.maker, unique(name), std::move(target), std::move(args), std::move(kwargs),
               {{name, result, ValueId()}}, false)[0];
@@ -355,8 +377,10 @@ ValueId Functionalizer::put_back(const Tensor& tensor, ValueId content, NodeId o
     return emit_step(origin, name, std::move(target), std::move(args), {}, content_meta(view.base));
   };
   switch (view.kind) {
-    case ViewKind::identity: return content;
-    case ViewKind::reshape: return step("aten.reshape.default", {Argument{content}, integers(base.sizes)});
+    case ViewKind::identity:
+      return content;
+    case ViewKind::reshape:
+      return step("aten.reshape.default", {Argument{content}, integers(base.sizes)});
     case ViewKind::permute: {
       std::vector<std::int64_t> inverse(view.order.size());
       for (std::size_t i = 0; i < view.order.size(); ++i)
@@ -364,19 +388,23 @@ ValueId Functionalizer::put_back(const Tensor& tensor, ValueId content, NodeId o
       return step("aten.permute.default", {Argument{content}, integers(inverse)});
     }
     case ViewKind::slice: {
-      const std::int64_t count = result_.graph.values[content].tensor->sizes[static_cast<std::size_t>(view.dim)];
+      const std::int64_t count =
+          result_.graph.values[content].tensor->sizes[static_cast<std::size_t>(view.dim)];
       const std::int64_t end = count == 0 ? view.start : view.start + (count - 1) * view.step + 1;
-      return step("aten.slice_scatter.default", {Argument{read_entry(view.base)}, Argument{content}, integer(view.dim),
-                                                 integer(view.start), integer(end), integer(view.step)});
+      return step("aten.slice_scatter.default",
+                  {Argument{read_entry(view.base)}, Argument{content}, integer(view.dim), integer(view.start),
+                   integer(end), integer(view.step)});
     }
     case ViewKind::select:
-      return step("aten.select_scatter.default",
-                  {Argument{read_entry(view.base)}, Argument{content}, integer(view.dim), integer(view.index)});
+      return step("aten.select_scatter.default", {Argument{read_entry(view.base)}, Argument{content},
+                                                  integer(view.dim), integer(view.index)});
     case ViewKind::diagonal:
-      return step("aten.diagonal_scatter.default", {Argument{read_entry(view.base)}, Argument{content},
-                                                    integer(view.offset), integer(view.dim), integer(view.dim2)});
+      return step("aten.diagonal_scatter.default",
+                  {Argument{read_entry(view.base)}, Argument{content}, integer(view.offset),
+                   integer(view.dim), integer(view.dim2)});
     case ViewKind::strided:
-    case ViewKind::reinterpret: break;
+    case ViewKind::reinterpret:
+      break;
   }
   internal_error("a view that `unwritable` and `flush` keep away", __FILE__, __LINE__, name);
 }
@@ -403,7 +431,8 @@ std::optional<std::string> Functionalizer::unwritable(ValueId id) const {
 std::string Functionalizer::unique(std::string name) {
   if (names_.insert(name).second) return name;
   for (int i = 2;; ++i)
-    if (std::string numbered = name + "_" + std::to_string(i); names_.insert(numbered).second) return numbered;
+    if (std::string numbered = name + "_" + std::to_string(i); names_.insert(numbered).second)
+      return numbered;
 }
 
 std::vector<ValueId> Functionalizer::emit(NodeId origin, std::string name, std::string target,
@@ -437,8 +466,8 @@ std::vector<ValueId> Functionalizer::emit(NodeId origin, std::string name, std::
   return ids;
 }
 
-ValueId Functionalizer::emit_step(NodeId origin, std::string name, std::string target, std::vector<Argument> args,
-                                  Keywords kwargs, TensorMeta meta) {
+ValueId Functionalizer::emit_step(NodeId origin, std::string name, std::string target,
+                                  std::vector<Argument> args, Keywords kwargs, TensorMeta meta) {
   return emit(origin, unique(std::move(name)), std::move(target), std::move(args), std::move(kwargs),
               {{{}, std::move(meta), ValueId()}}, false)[0];
 }
@@ -450,8 +479,8 @@ void Functionalizer::refuse(NodeId id, std::string message, std::string remedy) 
   if (!node.module_path.empty()) where += ", module " + node.module_path;
   if (const trace::Frame* frame = node.user_frame())
     where += ", " + frame->file + ":" + std::to_string(frame->line);
-  problem_ = Diagnostic{DiagnosticKind::unsupported, "`" + node.target + "` " + std::move(message), std::move(where),
-                        std::move(remedy)};
+  problem_ = Diagnostic{DiagnosticKind::unsupported, "`" + node.target + "` " + std::move(message),
+                        std::move(where), std::move(remedy)};
 }
 
 }  // namespace pallascope::functional

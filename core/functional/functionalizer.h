@@ -86,8 +86,8 @@ class Functionalizer {
 
   std::string unique(std::string name);
   std::vector<trace::ValueId> emit(trace::NodeId origin, std::string name, std::string target,
-                                   std::vector<trace::Argument> args, Keywords kwargs, std::vector<NewOutput> outputs,
-                                   bool list_output);
+                                   std::vector<trace::Argument> args, Keywords kwargs,
+                                   std::vector<NewOutput> outputs, bool list_output);
   /// A node with one output of its own name, which no original value corresponds to.
   trace::ValueId emit_step(trace::NodeId origin, std::string name, std::string target,
                            std::vector<trace::Argument> args, Keywords kwargs, trace::TensorMeta meta);
@@ -97,7 +97,8 @@ class Functionalizer {
   void in_place(trace::NodeId id);
   void in_place_list(trace::NodeId id, const trace::ArgumentList& targets);
   std::optional<trace::ValueId> compute(trace::NodeId id, trace::ValueId target);
-  std::optional<trace::ValueId> copied(trace::NodeId id, trace::ValueId target, trace::ValueId source, const std::string& name);
+  std::optional<trace::ValueId> copied(trace::NodeId id, trace::ValueId target, trace::ValueId source,
+                                       const std::string& name);
   std::optional<trace::ValueId> diagonal_filled(trace::NodeId id, trace::ValueId target);
   void batch_norm(trace::NodeId id);
   void instance_norm(trace::NodeId id);
@@ -105,8 +106,8 @@ class Functionalizer {
   const trace::Graph& old_;
   Functional result_;
   std::optional<Diagnostic> problem_;
-  std::vector<Tensor> tensors_;         ///< by original value
-  std::vector<trace::ValueId> same_;    ///< original value -> the one that stands for the same tensor object
+  std::vector<Tensor> tensors_;       ///< by original value
+  std::vector<trace::ValueId> same_;  ///< original value -> the one that stands for the same tensor object
   std::vector<Storage> storages_;
   std::unordered_set<std::string> names_;
 };

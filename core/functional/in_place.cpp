@@ -19,7 +19,9 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-bool is_tensor(const Argument* argument) { return argument != nullptr && argument->get<ValueId>() != nullptr; }
+bool is_tensor(const Argument* argument) {
+  return argument != nullptr && argument->get<ValueId>() != nullptr;
+}
 
 bool is_true(const Argument* argument) {
   const bool* flag = argument == nullptr ? nullptr : argument->get<bool>();
@@ -72,8 +74,8 @@ std::optional<ValueId> Functionalizer::compute(NodeId id, ValueId target) {
   const TensorMeta wanted = content_meta(same_[target.index()]);
   const ValueId origin_value = node.outputs.empty() ? ValueId() : node.outputs[0];
   const auto last = [&](std::string twin, std::vector<Argument> args, Keywords kwargs) {
-    return emit(id, node.name, std::move(twin), std::move(args), std::move(kwargs), {{{}, wanted, origin_value}},
-                false)[0];
+    return emit(id, node.name, std::move(twin), std::move(args), std::move(kwargs),
+                {{{}, wanted, origin_value}}, false)[0];
   };
   if (name == "copy_" && is_tensor(node.argument(1, "src")))
     return copied(id, target, *node.argument(1, "src")->get<ValueId>(), node.name);
@@ -90,7 +92,8 @@ std::optional<ValueId> Functionalizer::compute(NodeId id, ValueId target) {
   std::vector<Argument> args;
   Keywords kwargs;
   for (const Argument& argument : node.args) args.push_back(read_argument(argument, false));
-  for (const auto& [keyword, argument] : node.kwargs) kwargs.emplace_back(keyword, read_argument(argument, false));
+  for (const auto& [keyword, argument] : node.kwargs)
+    kwargs.emplace_back(keyword, read_argument(argument, false));
   if (name == "_index_put_impl_") args.resize(std::min<std::size_t>(args.size(), 4));
   const DType computed = promoted_dtype(old_, node).value_or(wanted.dtype);
   if (computed == wanted.dtype) return last(functional_twin(node.target), std::move(args), std::move(kwargs));
@@ -103,10 +106,12 @@ std::optional<ValueId> Functionalizer::compute(NodeId id, ValueId target) {
 
 /// `copy_`: the source expanded to the target's sizes, then cast or copied. The node that makes memory comes last,
 /// so that the value is as dense as its meta says.
-std::optional<ValueId> Functionalizer::copied(NodeId id, ValueId target, ValueId source, const std::string& name) {
+std::optional<ValueId> Functionalizer::copied(NodeId id, ValueId target, ValueId source,
+                                              const std::string& name) {
   const TensorMeta wanted = content_meta(same_[target.index()]);
   if (!old_.values[source].tensor || meta(same_[source.index()]).rank() > wanted.rank()) {
-    refuse(id, "copies from something that has more axes than the tensor it writes to", "trace the program again");
+    refuse(id, "copies from something that has more axes than the tensor it writes to",
+           "trace the program again");
     return std::nullopt;
   }
   ValueId value = read(source);
@@ -119,9 +124,11 @@ std::optional<ValueId> Functionalizer::copied(NodeId id, ValueId target, ValueId
       const std::size_t at = wanted.sizes.size() - shape.sizes.size() + i;
       if (shape.sizes[i] == wanted.sizes[at]) expanded.strides[at] = shape.strides[i];
     }
-    value = emit_step(id, name + "_expand", "aten.expand.default", {{value}, integers(wanted.sizes)}, {}, expanded);
+    value = emit_step(id, name + "_expand", "aten.expand.default", {{value}, integers(wanted.sizes)}, {},
+                      expanded);
   }
   Keywords kwargs;
+  kwargs.reserve(2);
   if (shape.dtype != wanted.dtype) kwargs.emplace_back("dtype", Argument{wanted.dtype});
   if (shape.device != wanted.device) kwargs.emplace_back("device", Argument{DeviceArgument{wanted.device}});
   const Node& node = old_.nodes[id];
@@ -136,7 +143,8 @@ std::optional<ValueId> Functionalizer::diagonal_filled(NodeId id, ValueId target
   const TensorMeta wanted = content_meta(same_[target.index()]);
   const bool wraps = is_true(node.argument(2, "wrap"));
   if (wanted.rank() != 2 || (wraps && wanted.sizes[0] > wanted.sizes[1])) {
-    refuse(id, "fills the diagonal of a tensor of " + std::to_string(wanted.rank()) + " axes, or wraps around",
+    refuse(id,
+           "fills the diagonal of a tensor of " + std::to_string(wanted.rank()) + " axes, or wraps around",
            "fill through x.diagonal().fill_(value)");
     return std::nullopt;
   }
@@ -144,9 +152,10 @@ std::optional<ValueId> Functionalizer::diagonal_filled(NodeId id, ValueId target
   line.sizes = {std::min(wanted.sizes[0], wanted.sizes[1])};
   line.strides = {1};
   line.storage_offset = 0;
-  const ValueId values = emit_step(id, node.name + "_values", "aten.full.default",
-                                   {integers(line.sizes), or_none(node.argument(1, "fill_value"))},
-                                   {{"dtype", {wanted.dtype}}, {"device", {DeviceArgument{wanted.device}}}}, line);
+  const ValueId values =
+      emit_step(id, node.name + "_values", "aten.full.default",
+                {integers(line.sizes), or_none(node.argument(1, "fill_value"))},
+                {{"dtype", {wanted.dtype}}, {"device", {DeviceArgument{wanted.device}}}}, line);
   const ValueId origin = node.outputs.empty() ? ValueId() : node.outputs[0];
   return emit(id, node.name, "aten.diagonal_scatter.default", {{read(target)}, {values}}, {},
               {{{}, wanted, origin}}, false)[0];
@@ -173,7 +182,8 @@ void Functionalizer::in_place_list(NodeId id, const ArgumentList& targets) {
   std::vector<Argument> args;
   Keywords kwargs;
   for (const Argument& argument : node.args) args.push_back(read_argument(argument, false));
-  for (const auto& [keyword, argument] : node.kwargs) kwargs.emplace_back(keyword, read_argument(argument, false));
+  for (const auto& [keyword, argument] : node.kwargs)
+    kwargs.emplace_back(keyword, read_argument(argument, false));
   // `_foreach_zero_` has no twin that reads nothing; `_foreach_zero` is one that reads its list.
   const std::vector<ValueId> made = emit(id, node.name, functional_twin(node.target), std::move(args),
                                          std::move(kwargs), std::move(outputs), true);
@@ -194,9 +204,11 @@ void Functionalizer::batch_norm(NodeId id) {
   const ValueId* mean = node.argument(3, "running_mean")->get<ValueId>();
   const ValueId* variance =
       is_tensor(node.argument(4, "running_var")) ? node.argument(4, "running_var")->get<ValueId>() : nullptr;
-  const ValueId* input = is_tensor(node.argument(0, "input")) ? node.argument(0, "input")->get<ValueId>() : nullptr;
+  const ValueId* input =
+      is_tensor(node.argument(0, "input")) ? node.argument(0, "input")->get<ValueId>() : nullptr;
   if (variance == nullptr || input == nullptr || node.outputs.empty() || meta(*input).rank() < 2)
-    return refuse(id, "has running_mean but no running_var, or no input with channels", "trace the program again");
+    return refuse(id, "has running_mean but no running_var, or no input with channels",
+                  "trace the program again");
   for (const ValueId* statistic : {mean, variance})
     if (const std::optional<std::string> why = unwritable(*statistic))
       return refuse(id, *why, "give batch_norm buffers of their own");
@@ -204,7 +216,7 @@ void Functionalizer::batch_norm(NodeId id) {
   const bool with_update = name == "_batch_norm_with_update";
   std::vector<Argument> args;
   // batch_norm has a ninth argument, cudnn_enabled, that the functional form lacks.
-  static constexpr std::string_view kNames[] = {"input",        "weight",   "bias",     "running_mean",
+  static constexpr std::string_view kNames[] = {"input",       "weight",   "bias",     "running_mean",
                                                 "running_var", "training", "momentum", "eps"};
   for (std::size_t i = 0; i < std::size(kNames); ++i) {
     if (with_update && i == 5) continue;
@@ -221,17 +233,17 @@ void Functionalizer::batch_norm(NodeId id) {
   const std::size_t kept = with_update ? 4 : 3;
   for (std::size_t i = 0; i < kept; ++i) {
     if (i < node.outputs.size())
-      outputs.push_back({old_.values[node.outputs[i]].name, old_.values[node.outputs[i]].tensor, node.outputs[i]});
+      outputs.push_back(
+          {old_.values[node.outputs[i]].name, old_.values[node.outputs[i]].tensor, node.outputs[i]});
     else
       outputs.push_back({unique(node.name + "." + std::to_string(i)), saved, ValueId()});
   }
   outputs.push_back({unique(node.name + "_running_mean"), content_meta(same_[mean->index()]), ValueId()});
   outputs.push_back({unique(node.name + "_running_var"), content_meta(same_[variance->index()]), ValueId()});
-  const std::vector<ValueId> made =
-      emit(id, node.name,
-           with_update ? "aten._batch_norm_with_update_functional.default"
-                       : "aten._native_batch_norm_legit_functional.default",
-           std::move(args), {}, std::move(outputs), true);
+  const std::vector<ValueId> made = emit(id, node.name,
+                                         with_update ? "aten._batch_norm_with_update_functional.default"
+                                                     : "aten._native_batch_norm_legit_functional.default",
+                                         std::move(args), {}, std::move(outputs), true);
   for (std::size_t i = 0; i < node.outputs.size() && i < kept; ++i) finish_root(node.outputs[i], made[i]);
   write(*mean, made[kept], id);
   write(*variance, made[kept + 1], id);
@@ -244,9 +256,11 @@ void Functionalizer::instance_norm(NodeId id) {
   const ValueId* mean = node.argument(3, "running_mean")->get<ValueId>();
   const ValueId* variance =
       is_tensor(node.argument(4, "running_var")) ? node.argument(4, "running_var")->get<ValueId>() : nullptr;
-  const ValueId* input = is_tensor(node.argument(0, "input")) ? node.argument(0, "input")->get<ValueId>() : nullptr;
+  const ValueId* input =
+      is_tensor(node.argument(0, "input")) ? node.argument(0, "input")->get<ValueId>() : nullptr;
   if (variance == nullptr || input == nullptr || node.outputs.size() != 1 || meta(*input).rank() < 2)
-    return refuse(id, "has running_mean but no running_var, or no input with channels", "trace the program again");
+    return refuse(id, "has running_mean but no running_var, or no input with channels",
+                  "trace the program again");
   for (const ValueId* statistic : {mean, variance})
     if (const std::optional<std::string> why = unwritable(*statistic))
       return refuse(id, *why, "give instance_norm buffers of their own");
@@ -263,8 +277,8 @@ void Functionalizer::instance_norm(NodeId id) {
   const auto repeated = [&](const Argument* argument, const char* what) -> Argument {
     if (!is_tensor(argument)) return {NoneArgument{}};
     const ValueId value = *argument->get<ValueId>();
-    return {emit_step(id, node.name + "_" + what, "aten.repeat.default", {{read(value)}, integers({batch})}, {},
-                      line(meta(value), {batch * channels}))};
+    return {emit_step(id, node.name + "_" + what, "aten.repeat.default", {{read(value)}, integers({batch})},
+                      {}, line(meta(value), {batch * channels}))};
   };
   const Argument weight = repeated(node.argument(1, "weight"), "weight");
   const Argument bias = repeated(node.argument(2, "bias"), "bias");
@@ -282,7 +296,13 @@ void Functionalizer::instance_norm(NodeId id) {
   const std::string inner = unique(node.name + "_batch_norm");
   const std::vector<ValueId> made =
       emit(id, inner, "aten._native_batch_norm_legit_functional.default",
-           {{reshaped}, weight, bias, means, variances, {true}, or_none(node.argument(6, "momentum")),
+           {{reshaped},
+            weight,
+            bias,
+            means,
+            variances,
+            {true},
+            or_none(node.argument(6, "momentum")),
             or_none(node.argument(7, "eps"))},
            {},
            {{unique(inner + ".0"), flat, ValueId()},
@@ -294,8 +314,8 @@ void Functionalizer::instance_norm(NodeId id) {
   const auto averaged = [&](ValueId values, ValueId statistic, const char* what) {
     const TensorMeta& like = meta(statistic);
     const ValueId rows =
-        emit_step(id, node.name + "_" + what + "_rows", "aten.view.default", {{values}, integers({batch, channels})}, {},
-                  line(like, {batch, channels}));
+        emit_step(id, node.name + "_" + what + "_rows", "aten.view.default",
+                  {{values}, integers({batch, channels})}, {}, line(like, {batch, channels}));
     write(statistic,
           emit_step(id, node.name + "_running_" + what, "aten.mean.dim", {{rows}, integers({0}), {false}}, {},
                     content_meta(same_[statistic.index()])),
@@ -303,8 +323,9 @@ void Functionalizer::instance_norm(NodeId id) {
   };
   averaged(made[3], *mean, "mean");
   averaged(made[4], *variance, "var");
-  finish_root(node.outputs[0], emit(id, node.name, "aten.reshape.default", {{made[0]}, integers(whole.sizes)}, {},
-                                    {{{}, old_.values[node.outputs[0]].tensor, node.outputs[0]}}, false)[0]);
+  finish_root(node.outputs[0],
+              emit(id, node.name, "aten.reshape.default", {{made[0]}, integers(whole.sizes)}, {},
+                   {{{}, old_.values[node.outputs[0]].tensor, node.outputs[0]}}, false)[0]);
 }
 
 }  // namespace pallascope::functional

@@ -83,7 +83,8 @@ bool is_refused(std::string_view name) { return contains(kRefused, name); }
 bool is_out_overload(const trace::Node& node) {
   const std::string_view overload = overload_name(node.target);
   if (contains(kOutOverloads, overload) || overload.ends_with("_out")) return true;
-  return std::any_of(node.kwargs.begin(), node.kwargs.end(), [](const auto& entry) { return entry.first == "out"; });
+  return std::any_of(node.kwargs.begin(), node.kwargs.end(),
+                     [](const auto& entry) { return entry.first == "out"; });
 }
 
 std::string functional_twin(std::string_view target) {

@@ -44,7 +44,8 @@ const ValueId* value_argument(const Node& node, std::size_t index, std::string_v
   return argument == nullptr ? nullptr : argument->get<ValueId>();
 }
 
-std::int64_t int_argument(const Node& node, std::size_t index, std::string_view name, std::int64_t otherwise) {
+std::int64_t int_argument(const Node& node, std::size_t index, std::string_view name,
+                          std::int64_t otherwise) {
   const Argument* argument = node.argument(index, name);
   const auto* number = argument == nullptr ? nullptr : argument->get<std::int64_t>();
   return number == nullptr ? otherwise : *number;
@@ -108,11 +109,13 @@ Ints permutation(const Node& node, std::string_view name, std::int64_t rank) {
     return moved_order(ints_argument(node, 1, "source"), ints_argument(node, 2, "destination"), rank);
   if (name == "numpy_T") {
     std::reverse(order.begin(), order.end());
-  } else if (name == "t" || name == "t_" || name == "mT" || name == "mH" || name == "adjoint" || name == "matrix_H") {
+  } else if (name == "t" || name == "t_" || name == "mT" || name == "mH" || name == "adjoint" ||
+             name == "matrix_H") {
     if (rank >= 2) swap(-2, -1);
   } else if (rank > 0) {
     const bool named_axes = name.starts_with("swapaxes");
-    swap(int_argument(node, 1, named_axes ? "axis0" : "dim0", 0), int_argument(node, 2, named_axes ? "axis1" : "dim1", 0));
+    swap(int_argument(node, 1, named_axes ? "axis0" : "dim0", 0),
+         int_argument(node, 2, named_axes ? "axis1" : "dim1", 0));
   }
   return order;
 }
@@ -137,7 +140,8 @@ bool contiguous_in(const TensorMeta& meta, std::string_view format) {
 std::string_view memory_format(const Node& node, std::string_view otherwise) {
   const auto find = [&](const Argument& argument) -> std::string_view {
     const auto* name = argument.get<trace::EnumArgument>();
-    return name != nullptr && name->kind == "memory_format" ? std::string_view(name->name) : std::string_view();
+    return name != nullptr && name->kind == "memory_format" ? std::string_view(name->name)
+                                                            : std::string_view();
   };
   for (const Argument& argument : node.args)
     if (const std::string_view format = find(argument); !format.empty()) return format;
@@ -156,13 +160,16 @@ bool to_copies(const Node& node) {
 }
 
 /// Whether `to`, `type_as`, `contiguous` or a dropout gave back its argument.
-bool returns_argument(const Node& node, std::string_view name, const TensorMeta& base, const TensorMeta& output) {
+bool returns_argument(const Node& node, std::string_view name, const TensorMeta& base,
+                      const TensorMeta& output) {
   if (name == "contiguous") return contiguous_in(base, memory_format(node, "contiguous_format"));
-  if (name == "dropout" || name == "feature_dropout" || name == "alpha_dropout" || name == "feature_alpha_dropout") {
+  if (name == "dropout" || name == "feature_dropout" || name == "alpha_dropout" ||
+      name == "feature_alpha_dropout") {
     const Argument* probability = node.argument(1, "p");
     const Argument* train = node.argument(2, "train");
     const bool training = train != nullptr && train->get<bool>() != nullptr && *train->get<bool>();
-    const bool never = probability != nullptr && probability->get<double>() != nullptr && *probability->get<double>() == 0;
+    const bool never =
+        probability != nullptr && probability->get<double>() != nullptr && *probability->get<double>() == 0;
     return !training || never || base.numel() == 0;
   }
   if (base.dtype != output.dtype || base.device != output.device) return false;
@@ -217,7 +224,8 @@ std::string_view operator_namespace(std::string_view target) { return target.sub
 std::string_view operator_name(std::string_view target) {
   const std::size_t first = target.find('.');
   if (first == std::string_view::npos) return target;
-  return target.substr(first + 1, target.rfind('.') == first ? std::string_view::npos : target.rfind('.') - first - 1);
+  return target.substr(first + 1,
+                       target.rfind('.') == first ? std::string_view::npos : target.rfind('.') - first - 1);
 }
 
 std::string_view overload_name(std::string_view target) {
@@ -240,9 +248,10 @@ std::optional<View> view_of(const Graph& graph, const Node& node, std::size_t ou
   const auto as = [&](ViewKind kind) {
     const std::int64_t lost = kind == ViewKind::select || kind == ViewKind::diagonal ? 1 : 0;
     const bool by_axis = kind == ViewKind::slice || kind == ViewKind::select || kind == ViewKind::diagonal;
-    const bool axes_fit = (kind != ViewKind::permute && !by_axis) ||
-                          (result.rank() == rank - lost &&
-                           (kind == ViewKind::permute || (view.dim >= 0 && view.dim < rank && view.dim2 < rank)));
+    const bool axes_fit =
+        (kind != ViewKind::permute && !by_axis) ||
+        (result.rank() == rank - lost &&
+         (kind == ViewKind::permute || (view.dim >= 0 && view.dim < rank && view.dim2 < rank)));
     view.kind = base.dtype != result.dtype ? ViewKind::reinterpret : axes_fit ? kind : ViewKind::strided;
     return view;
   };
@@ -251,12 +260,13 @@ std::optional<View> view_of(const Graph& graph, const Node& node, std::size_t ou
   if (contains(kReshaping, name)) return as(ViewKind::reshape);
   if (contains(kReshapingIfViewable, name))
     return viewable(base, result.sizes) ? std::optional(as(ViewKind::reshape)) : std::nullopt;
-  if (name == "contiguous" || name == "to" || name == "type_as" || name == "dropout" || name == "feature_dropout" ||
-      name == "alpha_dropout" || name == "feature_alpha_dropout")
+  if (name == "contiguous" || name == "to" || name == "type_as" || name == "dropout" ||
+      name == "feature_dropout" || name == "alpha_dropout" || name == "feature_alpha_dropout")
     return returns_argument(node, name, base, result) ? std::optional(as(ViewKind::identity)) : std::nullopt;
   if (contains(kPermuting, name)) {
     // The adjoint of a complex tensor is conjugated as well.
-    const bool conjugates = (name == "mH" || name == "adjoint" || name == "matrix_H") && is_complex(base.dtype);
+    const bool conjugates =
+        (name == "mH" || name == "adjoint" || name == "matrix_H") && is_complex(base.dtype);
     view.order = permutation(node, name, rank);
     if (conjugates) return as(ViewKind::reinterpret);
     return as(view.order.size() == base.sizes.size() ? ViewKind::permute : ViewKind::strided);
@@ -285,7 +295,8 @@ std::optional<View> view_of(const Graph& graph, const Node& node, std::size_t ou
     view.dim = wrap(int_argument(node, 1, "dim", 0), rank);
     if (view.dim < 0 || view.dim >= rank) return as(ViewKind::strided);
     view.index = name == "unbind" ? static_cast<std::int64_t>(output)
-                                  : wrap(int_argument(node, 2, "index", 0), base.sizes[static_cast<std::size_t>(view.dim)]);
+                                  : wrap(int_argument(node, 2, "index", 0),
+                                         base.sizes[static_cast<std::size_t>(view.dim)]);
     return as(ViewKind::select);
   }
   if (name == "diagonal" || name == "linalg_diagonal") {
@@ -307,7 +318,8 @@ std::optional<View> view_of(const Graph& graph, const Node& node, std::size_t ou
 
 bool viewable(const TensorMeta& meta, const Ints& sizes) {
   const std::int64_t elements = meta.numel();
-  const std::int64_t wanted = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+  const std::int64_t wanted =
+      std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
   if (elements != wanted) return false;
   if (elements == 0) return true;
   if (meta.sizes.empty()) return true;

@@ -64,6 +64,7 @@ struct Question {
   Expression expression;
   const std::vector<AxisId>& axes;
   const std::vector<std::int64_t>& buffer_sizes;
+  AccessOptions options;
   std::int64_t numel = 1;
   std::int64_t points = 1;
 
@@ -302,6 +303,16 @@ void resolved(const Question& question, const Walk& walk, Access& access) {
   access.plan = identity_plan(request);
   const bool whole = access.plan.has_value();
   if (!whole) access.plan = make_plan(request);
+  if (access.plan && !access.plan->split_shape.empty() && !question.options.split_slices) {
+    access.plan.reset();
+    access.words = "general: a slice of the buffer would have to be split before it is transposed";
+    return;
+  }
+  if (access.plan && !access.plan->expand_shape.empty() && !question.options.expand_within_axes) {
+    access.plan.reset();
+    access.words = "general: each element would have to be repeated within an axis";
+    return;
+  }
   if (!access.plan) {
     access.words = "general: no view of " + elements(question.numel) + " has these strides";
     return;
@@ -401,8 +412,8 @@ char access_class_letter(AccessClass c) {
 }
 
 Access access(Context& context, Expression expression, const std::vector<AxisId>& axes,
-              const std::vector<std::int64_t>& buffer_sizes) {
-  Question question{context, expression, axes, buffer_sizes};
+              const std::vector<std::int64_t>& buffer_sizes, AccessOptions options) {
+  Question question{context, expression, axes, buffer_sizes, options};
   for (const std::int64_t size : buffer_sizes) question.numel = checked_multiply(question.numel, size);
   bool empty = false;
   for (std::size_t k = 0; k < axes.size(); ++k) {

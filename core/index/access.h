@@ -41,7 +41,7 @@ struct Slice {
 /// transpose by `permutation` (`result[k] = sliced[permutation[k]]`), broadcast to `expand_shape` if there is one,
 /// reshape to `result_shape`.
 ///
-/// The two optional steps are rare. `split_shape`: a slice cannot be split by a reshape of the whole buffer, as in
+/// The two optional steps are rare, and only there if AccessOptions asks for them. `split_shape`: a slice cannot be split by a reshape of the whole buffer, as in
 /// x[2:98].view(4, 24).t() of a (100) buffer: view {100}, slice [2:98], split {4, 24}, permutation {1, 0}, result
 /// {24, 4}. `expand_shape`: an element is read several times within one axis, as in grouped-query attention's
 /// k[b, h//2]: view {B, KV, 1}, expand {B, KV, 2}, result {B, 2*KV}; never in a store, since it is not injective.
@@ -67,7 +67,7 @@ struct Plan {
 /// What `access` finds.
 struct Access {
   AccessClass access_class = AccessClass::general;
-  std::optional<Plan> plan;                ///< absent for gather and general: index by computed indices
+  std::optional<Plan> plan;  ///< absent for gather, general, overlapping: index by computed indices
   std::vector<std::int64_t> axis_strides;  ///< per axis, in elements; meaningful when `affine`
   bool affine = false;                     ///< constant + sum of coefficient * axis, nothing else
   std::int64_t offset = 0;                 ///< the constant
@@ -81,6 +81,12 @@ struct Access {
   std::int64_t distinct_elements = 0;  ///< number of elements touched (an upper bound unless `exact`)
   bool distinct_exact = false;
   std::string words;  ///< one sentence for a person: "contiguous", "strided by 64: 4 of 64 bytes used"
+};
+
+/// The rare steps of a plan that the caller knows how to do. Without one of them, an access that needs it is `general`.
+struct AccessOptions {
+  bool split_slices = false;        ///< plans may have a `split_shape`
+  bool expand_within_axes = false;  ///< plans may have an `expand_shape`
 };
 
 /// Classifies `expression`, a flat element index into a contiguous buffer of `buffer_sizes` (its product is the
@@ -98,7 +104,7 @@ struct Access {
 /// dimensions so that each sub-axis is a slice of one dimension. Every plan is verified algebraically against the
 /// expression before it is returned: an access that cannot be proved is `general`.
 Access access(Context& context, Expression expression, const std::vector<AxisId>& axes,
-              const std::vector<std::int64_t>& buffer_sizes);
+              const std::vector<std::int64_t>& buffer_sizes, AccessOptions options = {});
 
 /// The two expressions' terms side by side for a person: one row a term, in the order of the axes.
 struct AlignedTerm {

@@ -87,6 +87,11 @@ struct SymbolUse {
   bool checked = false;
 };
 
+/// A value that PyTorch checks and a kernel cannot raise for: the kernel stores a flag, `call` raises.
+struct ValueCheck {
+  int statement = -1;  ///< must not be 0 anywhere: the divisor of an integer division
+};
+
 /// A loop nest: `axes` in order, some of them reduced. Every value has one dimension an axis (1 where it does not
 /// vary). A reduce statement reduces over all axes that are marked reduced.
 struct Nest {
@@ -95,6 +100,7 @@ struct Nest {
   std::vector<bool> reduced;  ///< one an axis
   std::vector<Statement> body;
   std::vector<SymbolUse> symbols;
+  std::vector<ValueCheck> checks;
   trace::NodeId origin;                 ///< the ATen node that it was lowered from
   std::vector<trace::NodeId> origins;   ///< all ATen nodes in it (inlined producers included), ascending
 
@@ -120,6 +126,7 @@ struct TorchCall {
   std::vector<std::pair<trace::ValueId, View>> inputs;  ///< tensor arguments as views of buffers
   std::vector<BufferId> outputs;                       ///< one an output value; invalid for None
   std::vector<std::optional<BoundaryLayout>> layouts;  ///< how each output becomes its buffer
+  bool ordered = false;  ///< draws random numbers: such calls keep their order, so that a seed gives eager's values
 };
 
 /// One step of the program, in execution order.

@@ -60,6 +60,9 @@ class NestBuilder {
   /// The value as an index; `low..high` after wrapping is the legal range, checked at run time.
   index::Expression symbol(int value, std::int64_t low, std::int64_t high);
 
+  /// The value is an integer divisor: PyTorch raises if it is 0 anywhere.
+  void check_nonzero(int value) { nest_.checks.push_back({value}); }
+
   int cast(int value, DType dtype);
   int compute(loop::ComputeOp op, DType dtype, std::vector<int> operands);
   /// A compute whose result has the dtype of its first operand.

@@ -1,6 +1,7 @@
 #include "core/lower/lower.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -59,10 +60,18 @@ bool torch_can_view(const index::Context& context, const loop::View& view) {
   return found && std::all_of(found->strides.begin(), found->strides.end(), [](std::int64_t s) { return s >= 0; });
 }
 
+/// Operators that advance PyTorch's generator.
+bool draws_random_numbers(const std::string& target) {
+  static constexpr std::array words = {"dropout", "rand", "bernoulli", "normal", "uniform", "multinomial", "exponential", "cauchy",
+                                       "geometric", "poisson", "gumbel", "rrelu", "attention", "philox", "seed"};
+  return std::any_of(words.begin(), words.end(), [&](const char* w) { return target.find(w) != std::string::npos; });
+}
+
 void call_torch(Builder& builder, const trace::Node& node) {
   loop::TorchCall call;
   call.origin = builder.current;
   call.op = node.target;
+  call.ordered = draws_random_numbers(node.target);
   const auto take = [&](trace::ValueId value) {
     if (!builder.has(value)) return;
     for (const auto& [known, view] : call.inputs)

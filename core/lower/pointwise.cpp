@@ -150,19 +150,25 @@ Lowered divide(Call& call) {
   return emit(call, [&](NestBuilder& nest) {
     const int left = value(nest, a, c), right = value(nest, b, c);
     if (mode.empty()) return nest.div(left, right);
-    if (is_integer(c))
+    if (is_integer(c)) {
+      nest.check_nonzero(right);
       return nest.op(mode == "floor" ? ComputeOp::integer_div_floor : ComputeOp::integer_div_trunc, left, right);
+    }
     if (mode == "floor") return floor_divide(nest, left, right);
     return nest.op(ComputeOp::trunc, nest.div(left, right));
   });
 }
 
+/// remainder (the divisor's sign) and fmod (the dividend's).
+template <ComputeOp op>
 Lowered remainder(Call& call) {
   if (!kernel_operands(call)) return declined(std::string(kNoComplex));
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
   const DType c = compute_dtype(call.meta().dtype);
   return emit(call, [&](NestBuilder& nest) {
-    return nest.op(ComputeOp::rem_floor, value(nest, a, c), value(nest, b, c));
+    const int left = value(nest, a, c), right = value(nest, b, c);
+    if (is_integer(c)) nest.check_nonzero(right);
+    return nest.op(op, left, right);
   });
 }
 
@@ -399,9 +405,9 @@ std::vector<Entry> pointwise_entries() {
   add("aten.hypot.default", arithmetic<ComputeOp::hypot>);
   add("aten.copysign.Tensor", arithmetic<ComputeOp::copysign>);
   add("aten.copysign.Scalar", arithmetic<ComputeOp::copysign>);
-  for (std::string_view op : {"aten.fmod.Tensor", "aten.fmod.Scalar"}) add(op, arithmetic<ComputeOp::rem_trunc>);
+  for (std::string_view op : {"aten.fmod.Tensor", "aten.fmod.Scalar"}) add(op, remainder<ComputeOp::rem_trunc>);
   for (std::string_view op : {"aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor"})
-    add(op, remainder);
+    add(op, remainder<ComputeOp::rem_floor>);
   for (std::string_view op : {"aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor", "aten.pow.Scalar"}) add(op, power);
   for (std::string_view op : {"aten.eq.Tensor", "aten.eq.Scalar"}) add(op, comparison<ComputeOp::eq>);
   for (std::string_view op : {"aten.ne.Tensor", "aten.ne.Scalar"}) add(op, comparison<ComputeOp::ne>);

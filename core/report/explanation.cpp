@@ -140,7 +140,7 @@ std::string legal_if_text(const session::Compilation& compilation, const Decisio
       }
       if (between.empty()) return "";
       if (calls.empty()) return join(between, ", ") + " joined the kernel first";
-      return fmt::format("the way between the two had no {}: a call cannot join a kernel", join(calls, ", "));
+      return fmt::format("{} did not lie between the two: a call cannot join a kernel", join(calls, ", "));
     }
     case Reason::library_boundary:
       return "the matrix product were a kernel here; it is left to jax.lax";

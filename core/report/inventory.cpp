@@ -46,7 +46,7 @@ std::vector<std::string> buffer_cells(const session::Compilation& compilation,
   const bool inside = by.size() == 1 && by == to;
   std::string from;
   if (by.empty()) {
-    from = "not made here";
+    from = "never made";
   } else if (inside) {
     from = "stays in " + by[0];
   } else if (by != std::vector<std::string>{"input"}) {

@@ -96,6 +96,7 @@ class Fuser {
     } else {
       for (loop::BufferId b : std::get<loop::TorchCall>(program_.steps[step].content).outputs)
         if (b.valid()) readers(b);
+      if (live_.next_ordered[step.index()].valid()) found.push_back(live_.next_ordered[step.index()]);
     }
     return found;
   }

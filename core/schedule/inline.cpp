@@ -76,6 +76,7 @@ loop::Nest substitute(loop::Program& program, const loop::Nest& producer, const 
     use.statement = moved[static_cast<std::size_t>(use.statement)];
     result.symbols.push_back(use);
   }
+  for (loop::ValueCheck& check : result.checks) check.statement = moved[static_cast<std::size_t>(check.statement)];
   result.origins.insert(result.origins.end(), producer.origins.begin(), producer.origins.end());
   std::sort(result.origins.begin(), result.origins.end());
   result.origins.erase(std::unique(result.origins.begin(), result.origins.end()), result.origins.end());
@@ -106,6 +107,8 @@ LiveNests live_nests(const loop::Program& program) {
   live.writers.resize(program.buffers.size());
   live.readers.resize(program.buffers.size());
   live.escapes.resize(program.buffers.size(), false);
+  live.next_ordered.resize(program.steps.size());
+  loop::StepId last_ordered;
   for (std::size_t k = 0; k < program.steps.size(); ++k) {
     const loop::StepId id(k);
     const loop::Step& step = program.steps[id];
@@ -123,6 +126,10 @@ LiveNests live_nests(const loop::Program& program) {
       const auto& torch = std::get<loop::TorchCall>(step.content);
       for (const auto& [value, view] : torch.inputs) inputs.push_back(view.buffer);
       outputs = torch.outputs;
+      if (torch.ordered) {
+        if (last_ordered.valid()) live.next_ordered[last_ordered.index()] = id;
+        last_ordered = id;
+      }
     }
     std::sort(inputs.begin(), inputs.end());
     inputs.erase(std::unique(inputs.begin(), inputs.end()), inputs.end());
@@ -152,7 +159,8 @@ void inline_producers(Schedule& schedule, LiveNests& live) {
     for (loop::StepId c : consumers)
       if (live.nest_of_step[c.index()].valid()) nest_consumers.push_back(c);
     // A piece of a buffer that several nests fill, or a value that no nest reads, leaves nothing to decide.
-    if (!only_writer || nest_consumers.empty() || !fills_whole(program, producer) || !producer.symbols.empty()) {
+    if (!only_writer || nest_consumers.empty() || !fills_whole(program, producer) || !producer.symbols.empty() ||
+        !producer.checks.empty()) {
       if (!(producer.has_reduction() && !nest_consumers.empty())) continue;
     }
 

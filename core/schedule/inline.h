@@ -12,6 +12,7 @@ struct LiveNests {
   std::vector<loop::NestId> nest_of_step;                       ///< one a step of the program
   std::vector<std::vector<loop::StepId>> writers, readers;      ///< one a buffer
   std::vector<bool> escapes;                                    ///< one a buffer: an output, or read by a call
+  std::vector<loop::StepId> next_ordered;                       ///< one a step: the next call that must come after it
 };
 LiveNests live_nests(const loop::Program& program);
 

@@ -122,6 +122,9 @@ State state_at(const Schedule& schedule, std::size_t count) {
     for (loop::BufferId b : reads[g])
       for (std::size_t w : writers[b])
         if (w != g && after[w].insert(g).second) ++waiting[g];
+  for (std::size_t k = 0; k < steps; ++k)
+    if (const loop::StepId next = live.next_ordered[k]; next.valid())
+      if (after[groups.find(loop::StepId(k))].insert(groups.find(next)).second) ++waiting[groups.find(next)];
   using Ready = std::pair<std::size_t, std::size_t>;
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
   std::size_t total = 0;

@@ -28,7 +28,8 @@ Result<Archive> Archive::open(const std::filesystem::path& path) {
     if (error == ZIP_ER_OPEN || error == ZIP_ER_READ || error == ZIP_ER_MEMORY)
       return Diagnostic{DiagnosticKind::not_readable, "`" + where + "` cannot be read: " + reason, where,
                         "check the file's permissions"};
-    return Diagnostic{DiagnosticKind::not_a_zip, "`" + where + "` is no zip archive, or is cut off: " + reason, where,
+    return Diagnostic{DiagnosticKind::not_a_zip,
+                      "`" + where + "` is no zip archive, or is cut off: " + reason, where,
                       "write the file again with torch.export.save"};
   }
   Archive archive;
@@ -38,9 +39,10 @@ Result<Archive> Archive::open(const std::filesystem::path& path) {
   for (zip_int64_t i = 0; i < count; ++i) {
     zip_stat_t stat;
     zip_stat_init(&stat);
-    if (zip_stat_index(zip, static_cast<zip_uint64_t>(i), 0, &stat) != 0 || (stat.valid & ZIP_STAT_NAME) == 0 ||
-        (stat.valid & ZIP_STAT_SIZE) == 0)
-      return Diagnostic{DiagnosticKind::not_a_zip, "entry " + std::to_string(i) + " of the archive is damaged", where,
+    if (zip_stat_index(zip, static_cast<zip_uint64_t>(i), 0, &stat) != 0 ||
+        (stat.valid & ZIP_STAT_NAME) == 0 || (stat.valid & ZIP_STAT_SIZE) == 0)
+      return Diagnostic{DiagnosticKind::not_a_zip,
+                        "entry " + std::to_string(i) + " of the archive is damaged", where,
                         "write the file again with torch.export.save"};
     archive.index_.emplace(stat.name, archive.members_.size());
     archive.members_.push_back({stat.name, static_cast<std::int64_t>(stat.size)});

@@ -33,7 +33,9 @@ class Archive {
   /// are damaged or more than `limit`.
   [[nodiscard]] Result<std::string> read(std::string_view name, std::int64_t limit = kLimit) const;
   /// `path, member name` for diagnostics.
-  [[nodiscard]] std::string place(std::string_view name) const { return path_ + ", member " + std::string(name); }
+  [[nodiscard]] std::string place(std::string_view name) const {
+    return path_ + ", member " + std::string(name);
+  }
 
   /// No JSON member of a real model comes near (a 100,000-node graph has about 300 MB); a header may claim anything.
   static constexpr std::int64_t kLimit = std::int64_t{2} << 30;

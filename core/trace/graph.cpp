@@ -51,10 +51,14 @@ std::string node_text(const Graph& graph, const Node& node) {
 
 std::string_view input_kind_name(InputKind kind) {
   switch (kind) {
-    case InputKind::parameter: return "parameter";
-    case InputKind::buffer: return "buffer";
-    case InputKind::user_input: return "user input";
-    case InputKind::constant: return "constant";
+    case InputKind::parameter:
+      return "parameter";
+    case InputKind::buffer:
+      return "buffer";
+    case InputKind::user_input:
+      return "user input";
+    case InputKind::constant:
+      return "constant";
   }
   return "user input";
 }
@@ -89,7 +93,8 @@ std::vector<std::int64_t> contiguous_strides(const std::vector<std::int64_t>& si
 
 const Frame* Node::user_frame() const {
   for (auto frame = stack.rbegin(); frame != stack.rend(); ++frame)
-    if (!frame->file.starts_with("torch/") && frame->file.find("/torch/") == std::string::npos) return &*frame;
+    if (!frame->file.starts_with("torch/") && frame->file.find("/torch/") == std::string::npos)
+      return &*frame;
   return nullptr;
 }
 

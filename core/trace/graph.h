@@ -63,8 +63,8 @@ struct DeviceArgument {
   friend bool operator==(const DeviceArgument&, const DeviceArgument&) = default;
 };
 struct Argument {
-  std::variant<NoneArgument, ValueId, std::int64_t, double, bool, std::string, DType, DeviceArgument, EnumArgument,
-               ArgumentList>
+  std::variant<NoneArgument, ValueId, std::int64_t, double, bool, std::string, DType, DeviceArgument,
+               EnumArgument, ArgumentList>
       content;
 
   [[nodiscard]] bool is_none() const { return std::holds_alternative<NoneArgument>(content); }
@@ -114,7 +114,8 @@ enum class InputKind { parameter, buffer, user_input, constant };
 struct Input {
   InputKind kind = InputKind::user_input;
   ValueId value;
-  std::string target;  ///< the parameter's, buffer's or constant's qualified name; the argument's name otherwise
+  /// The parameter's, buffer's or constant's qualified name; the argument's name otherwise.
+  std::string target;
 };
 
 enum class OutputKind {
@@ -123,9 +124,10 @@ enum class OutputKind {
 };
 struct Output {
   OutputKind kind = OutputKind::user_output;
-  ValueId value;  ///< invalid for a user output that is None or a plain Python value
+  ValueId value;       ///< invalid for a user output that is None or a plain Python value
   std::string target;  ///< for a mutation, the `Value::name` of the input that changes
-  std::optional<Argument> constant;  ///< a user output that is a plain Python value (int, str, ...): that value
+  /// A user output that is a plain Python value (int, str, ...): that value; `value` is then invalid.
+  std::optional<Argument> constant;
 };
 
 /// One traced graph. Nodes stand in execution order; each uses only values defined before it.

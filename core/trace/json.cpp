@@ -59,8 +59,9 @@ class TreeBuilder {
   bool end_object() {
     const JsonObject& object = std::get<JsonObject>(open_.back().value.content);
     if (const std::string* twice = repeated_key(object)) {
-      error_ = Diagnostic{DiagnosticKind::malformed_json, "the key `" + *twice + "` stands twice in one object",
-                          std::string(where_), "keep one of the two"};
+      error_ =
+          Diagnostic{DiagnosticKind::malformed_json, "the key `" + *twice + "` stands twice in one object",
+                     std::string(where_), "keep one of the two"};
       return false;
     }
     return close();
@@ -76,7 +77,9 @@ class TreeBuilder {
       detail = detail.substr(bracket + 2);
     error_ = Diagnostic{
         DiagnosticKind::malformed_json,
-        (text_.empty() ? "the text is empty" : cut_off ? "the text ends in the middle" : "the text is not JSON") +
+        (text_.empty() ? "the text is empty"
+         : cut_off     ? "the text ends in the middle"
+                       : "the text is not JSON") +
             std::string(" at ") + line_and_column(text_, position) + ": " + detail,
         std::string(where_),
         cut_off ? "write the file again: it seems to be cut off" : "correct the text at that position"};
@@ -100,7 +103,8 @@ class TreeBuilder {
     } else if (auto* array = std::get_if<JsonArray>(&open_.back().value.content)) {
       array->push_back(std::move(value));
     } else {
-      std::get<JsonObject>(open_.back().value.content).emplace_back(std::move(open_.back().key), std::move(value));
+      std::get<JsonObject>(open_.back().value.content)
+          .emplace_back(std::move(open_.back().key), std::move(value));
     }
     return true;
   }
@@ -172,7 +176,8 @@ const JsonValue* JsonValue::find(std::string_view key) const {
 
 std::string_view JsonValue::type_name() const {
   static constexpr std::array<std::string_view, 8> kNames = {
-      "null", "a boolean", "an integer", "a number", "a string", "a list", "an object", "an integer beyond 64 bits"};
+      "null",     "a boolean", "an integer", "a number",
+      "a string", "a list",    "an object",  "an integer beyond 64 bits"};
   return kNames[content.index()];
 }
 
@@ -189,7 +194,8 @@ bool JsonCursor::has(std::string_view key) const {
 
 std::string JsonCursor::path() const {
   if (parent_ == nullptr) return "$";
-  if (parent_->value_->get<JsonArray>() != nullptr) return parent_->path() + "[" + std::to_string(index_) + "]";
+  if (parent_->value_->get<JsonArray>() != nullptr)
+    return parent_->path() + "[" + std::to_string(index_) + "]";
   return parent_->path() + "." + std::string(key_);
 }
 
@@ -214,7 +220,8 @@ Result<JsonCursor> JsonCursor::at(std::string_view key) const {
 }
 
 JsonCursor JsonCursor::element(std::size_t index) const {
-  if (const JsonArray* array = value_->get<JsonArray>()) return JsonCursor(array->at(index), *this, {}, index);
+  if (const JsonArray* array = value_->get<JsonArray>())
+    return JsonCursor(array->at(index), *this, {}, index);
   const JsonObject* object = value_->get<JsonObject>();
   PALLASCOPE_CHECK(object != nullptr && index < object->size(), where());
   const auto& [key, value] = (*object)[index];
@@ -236,13 +243,15 @@ Result<std::size_t> JsonCursor::list_size() const {
 Result<std::size_t> JsonCursor::object_size() const {
   if (const JsonObject* object = value_->get<JsonObject>()) return object->size();
   return wrong(DiagnosticKind::malformed_graph,
-               "an object is expected here, but this is " + std::string(value_->type_name()), "write an object");
+               "an object is expected here, but this is " + std::string(value_->type_name()),
+               "write an object");
 }
 
 Result<std::string> JsonCursor::as_string() const {
   if (const std::string* text = value_->get<std::string>()) return *text;
   return wrong(DiagnosticKind::malformed_graph,
-               "a string is expected here, but this is " + std::string(value_->type_name()), "write a string");
+               "a string is expected here, but this is " + std::string(value_->type_name()),
+               "write a string");
 }
 
 Result<std::int64_t> JsonCursor::as_int() const {

@@ -27,7 +27,8 @@ struct JsonBigInteger {
 };
 
 struct JsonValue {
-  std::variant<JsonNull, bool, std::int64_t, double, std::string, JsonArray, JsonObject, JsonBigInteger> content;
+  std::variant<JsonNull, bool, std::int64_t, double, std::string, JsonArray, JsonObject, JsonBigInteger>
+      content;
 
   [[nodiscard]] bool is_null() const { return std::holds_alternative<JsonNull>(content); }
   template <class T>

@@ -59,8 +59,8 @@ Result<Program> open_folder(const std::filesystem::path& path) {
   for (const std::string_view name : {kBundle, kProgram})
     if (!std::filesystem::is_regular_file(path / name, code))
       return Diagnostic{DiagnosticKind::missing_member,
-                        "the folder has no file `" + std::string(name) + "`, so it is no bundle", path.string(),
-                        "name a bundle's folder, a .pt2 file or a trace in JSON"};
+                        "the folder has no file `" + std::string(name) + "`, so it is no bundle",
+                        path.string(), "name a bundle's folder, a .pt2 file or a trace in JSON"};
   const Result<std::string> bundle = read_file(path / kBundle);
   if (!bundle.ok()) return bundle.error();
   const Result<std::string> program = read_file(path / kProgram);
@@ -85,7 +85,8 @@ Result<Program> open_any(const std::filesystem::path& path) {
   std::error_code code;
   const std::filesystem::file_status status = std::filesystem::status(path, code);
   if (!std::filesystem::exists(status))
-    return Diagnostic{DiagnosticKind::not_found, "there is no file or folder `" + path.string() + "`", path.string(),
+    return Diagnostic{DiagnosticKind::not_found, "there is no file or folder `" + path.string() + "`",
+                      path.string(),
                       "check the path; a .pt2 file, a trace in JSON or a bundle can be opened"};
   if (std::filesystem::is_directory(status)) return open_folder(path);
   if (!std::filesystem::is_regular_file(status))

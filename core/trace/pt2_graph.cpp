@@ -75,7 +75,8 @@ class ModelReader : private Pt2TensorReader {
   // --- values ---------------------------------------------------------------------------------------------
 
   /// Makes the value that the file calls `name`; `shown` is the name it gets.
-  ValueId define(const JsonCursor& cursor, const std::string& name, std::string shown, NodeId producer, int index) {
+  ValueId define(const JsonCursor& cursor, const std::string& name, std::string shown, NodeId producer,
+                 int index) {
     const auto meta = meta_index_.find(name);
     if (meta == meta_index_.end()) {
       fail(cursor, DiagnosticKind::missing_member, "`tensor_values` has no entry for `" + name + "`",
@@ -83,7 +84,8 @@ class ModelReader : private Pt2TensorReader {
       return {};
     }
     if (names_.contains(name)) {
-      fail(cursor, DiagnosticKind::malformed_graph, "two values are named `" + name + "`", std::string(kPt2SaveAgain));
+      fail(cursor, DiagnosticKind::malformed_graph, "two values are named `" + name + "`",
+           std::string(kPt2SaveAgain));
       return {};
     }
     Value value;
@@ -101,10 +103,11 @@ class ModelReader : private Pt2TensorReader {
     if (symbols_.contains(name)) {
       symbol_used(cursor, name);
     } else {
-      fail(cursor, DiagnosticKind::undefined_value,
-           (node_.empty() ? "the output `" + name + "`" : "`" + name + "`, which node `" + node_ + "` uses,") +
-               " is defined by no input and no earlier node",
-           "nodes stand in execution order and use only inputs and outputs of earlier nodes");
+      fail(
+          cursor, DiagnosticKind::undefined_value,
+          (node_.empty() ? "the output `" + name + "`" : "`" + name + "`, which node `" + node_ + "` uses,") +
+              " is defined by no input and no earlier node",
+          "nodes stand in execution order and use only inputs and outputs of earlier nodes");
     }
     return {};
   }
@@ -112,8 +115,8 @@ class ModelReader : private Pt2TensorReader {
   void symbol_used(const JsonCursor& cursor, const std::string& name) {
     const auto symbol = symbols_.find(name);
     fail(cursor, DiagnosticKind::symbolic_size,
-         (node_.empty() ? "an output is" : "node `" + node_ + "` uses") + " the symbolic number `" + name + "`" +
-             (symbol != symbols_.end() && symbol->second != name ? " (" + symbol->second + ")" : ""),
+         (node_.empty() ? "an output is" : "node `" + node_ + "` uses") + " the symbolic number `" + name +
+             "`" + (symbol != symbols_.end() && symbol->second != name ? " (" + symbol->second + ")" : ""),
          std::string(kPt2StaticRemedy));
   }
 
@@ -162,11 +165,13 @@ class ModelReader : private Pt2TensorReader {
   }
 
   template <std::size_t N>
-  Argument enumerated(const JsonCursor& cursor, const char* kind, const std::array<std::string_view, N>& names) {
+  Argument enumerated(const JsonCursor& cursor, const char* kind,
+                      const std::array<std::string_view, N>& names) {
     const std::int64_t code = take(cursor.as_int());
     if (!problem_ && code > 0 && code < static_cast<std::int64_t>(N))
       return {EnumArgument{kind, std::string(names[static_cast<std::size_t>(code)])}};
-    fail(cursor, DiagnosticKind::malformed_graph, std::to_string(code) + " is no " + kind, std::string(kPt2SaveAgain));
+    fail(cursor, DiagnosticKind::malformed_graph, std::to_string(code) + " is no " + kind,
+         std::string(kPt2SaveAgain));
     return {};
   }
 
@@ -185,10 +190,12 @@ class ModelReader : private Pt2TensorReader {
     if (kind == "as_string") return {take(content.as_string())};
     if (kind == "as_ints") return list_of(content, integer);
     if (kind == "as_floats") return list_of(content, real);
-    if (kind == "as_bools") return list_of(content, [&](const JsonCursor& c) { return Argument{take(c.as_bool())}; });
+    if (kind == "as_bools")
+      return list_of(content, [&](const JsonCursor& c) { return Argument{take(c.as_bool())}; });
     if (kind == "as_strings")
       return list_of(content, [&](const JsonCursor& c) { return Argument{take(c.as_string())}; });
-    if (kind == "as_tensors") return list_of(content, [&](const JsonCursor& c) { return Argument{tensor(c)}; });
+    if (kind == "as_tensors")
+      return list_of(content, [&](const JsonCursor& c) { return Argument{tensor(c)}; });
     if (kind == "as_optional_tensors")
       return list_of(content, [&](const JsonCursor& c) { return optional_tensor(c); });
     if (kind == "as_optional_tensor") return optional_tensor(content);
@@ -228,7 +235,8 @@ class ModelReader : private Pt2TensorReader {
     const std::size_t count = take(inputs->list_size());
     if (take(specs->list_size()) != count)
       fail(*specs, DiagnosticKind::malformed_graph,
-           "the signature does not have one input spec for each of the graph's " + std::to_string(count) + " inputs",
+           "the signature does not have one input spec for each of the graph's " + std::to_string(count) +
+               " inputs",
            std::string(kPt2SaveAgain));
     for (std::size_t i = 0; i < count && !problem_; ++i) read_input(inputs->element(i), specs->element(i));
   }
@@ -380,15 +388,17 @@ class ModelReader : private Pt2TensorReader {
     }
   }
 
-  static std::string unused_name(const Node& node) { return node.name + "." + std::to_string(node.outputs.size()); }
+  static std::string unused_name(const Node& node) {
+    return node.name + "." + std::to_string(node.outputs.size());
+  }
 
   void read_node_output(const JsonCursor& cursor, Node& node) {
     const std::string name = string_at(cursor, "name");
     if (problem_) return;
     // torch.export calls an output that nothing takes `split_unused_1`; in FORMAT.md it is `split.1`.
     const bool unused = name == node.name + "_unused_" + std::to_string(node.outputs.size());
-    node.outputs.push_back(define(cursor, name, unused ? unused_name(node) : name, NodeId(graph_.nodes.size()),
-                                  static_cast<int>(node.outputs.size())));
+    node.outputs.push_back(define(cursor, name, unused ? unused_name(node) : name,
+                                  NodeId(graph_.nodes.size()), static_cast<int>(node.outputs.size())));
   }
 
   /// `getitem(split, 1)`: the value that it would make is output 1 of `split`, under the getitem's name.
@@ -399,7 +409,8 @@ class ModelReader : private Pt2TensorReader {
       fail(cursor, DiagnosticKind::malformed_graph, "`_operator.getitem` node `" + node_ + "` " + why,
            "take an element of a node that returns several values, by a number");
     };
-    if (take(inputs->list_size()) != 2 || take(outputs.list_size()) != 1 || !outputs.element(0).has("as_tensor"))
+    if (take(inputs->list_size()) != 2 || take(outputs.list_size()) != 1 ||
+        !outputs.element(0).has("as_tensor"))
       return refuse("does not take one element");
     const Result<JsonCursor> index_argument = inputs->element(1).at("arg");
     const Result<JsonCursor> list_argument = inputs->element(0).at("arg");
@@ -407,8 +418,9 @@ class ModelReader : private Pt2TensorReader {
       return refuse("has no constant index");
     std::vector<ValueId> elements;
     if (list_argument->has("as_tensors")) {
-      for_each(*list_argument, "as_tensors",
-               [&](const JsonCursor& element) { elements.push_back(use(element, string_at(element, "name"))); });
+      for_each(*list_argument, "as_tensors", [&](const JsonCursor& element) {
+        elements.push_back(use(element, string_at(element, "name")));
+      });
     } else if (list_argument->has("as_tensor")) {
       const std::string name = string_at(*list_argument->at("as_tensor"), "name");
       const auto producer = node_outputs_.find(name);
@@ -418,7 +430,8 @@ class ModelReader : private Pt2TensorReader {
     std::int64_t index = int_at(*index_argument, "as_int");
     if (index < 0) index += static_cast<std::int64_t>(elements.size());
     if (problem_) return;
-    if (index < 0 || index >= static_cast<std::int64_t>(elements.size())) return refuse("reaches past the list");
+    if (index < 0 || index >= static_cast<std::int64_t>(elements.size()))
+      return refuse("reaches past the list");
     const std::string name = string_at(*outputs.element(0).at("as_tensor"), "name");
     if (problem_ || !names_.emplace(name, elements[static_cast<std::size_t>(index)]).second)
       return refuse("defines a name twice");
@@ -463,7 +476,8 @@ class ModelReader : private Pt2TensorReader {
   /// The input value's name for a mutation spec, which names a buffer, a parameter or a user's argument.
   std::string mutated_input(const JsonCursor& content, const std::string& kind) {
     if (kind == "user_input_mutation") return string_at(content, "user_input_name");
-    const std::string target = string_at(content, kind == "buffer_mutation" ? "buffer_name" : "parameter_name");
+    const std::string target =
+        string_at(content, kind == "buffer_mutation" ? "buffer_name" : "parameter_name");
     if (const auto found = state_inputs_.find(target); found != state_inputs_.end()) return found->second;
     fail(content, DiagnosticKind::undefined_value, "the mutated `" + target + "` is no input of the graph",
          std::string(kPt2SaveAgain));
@@ -472,12 +486,12 @@ class ModelReader : private Pt2TensorReader {
 
   Graph graph_;
   const JsonCursor* metas_ = nullptr;
-  std::unordered_map<std::string, std::size_t> meta_index_;          ///< name -> member of tensor_values
-  std::unordered_map<std::string, ValueId> names_;                   ///< the file's name -> value
+  std::unordered_map<std::string, std::size_t> meta_index_;  ///< name -> member of tensor_values
+  std::unordered_map<std::string, ValueId> names_;           ///< the file's name -> value
   std::unordered_map<std::string, std::vector<ValueId>> node_outputs_;
-  std::unordered_map<std::string, std::string> symbols_;             ///< name -> expression
-  std::unordered_map<std::string, std::string> state_inputs_;        ///< parameter or buffer -> input value's name
-  std::string node_;                                                 ///< the node being read, for messages
+  std::unordered_map<std::string, std::string> symbols_;       ///< name -> expression
+  std::unordered_map<std::string, std::string> state_inputs_;  ///< parameter or buffer -> input value's name
+  std::string node_;                                           ///< the node being read, for messages
   std::string target_;
 };
 

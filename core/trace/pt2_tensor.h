@@ -18,33 +18,52 @@ inline constexpr std::string_view kPt2SaveAgain = "write the file again with tor
 /// torch/_export/serde/schema.py, ScalarType.
 inline std::optional<DType> pt2_dtype(std::int64_t code) {
   switch (code) {
-    case 1: return DType::u8;
-    case 2: return DType::i8;
-    case 3: return DType::i16;
-    case 4: return DType::i32;
-    case 5: return DType::i64;
-    case 6: return DType::f16;
-    case 7: return DType::f32;
-    case 8: return DType::f64;
-    case 9: return DType::c32;
-    case 10: return DType::c64;
-    case 11: return DType::c128;
-    case 12: return DType::b8;
-    case 13: return DType::bf16;
-    case 28: return DType::u16;
-    case 29: return DType::f8e4m3fn;
-    case 30: return DType::f8e5m2;
-    case 34: return DType::u32;
-    case 35: return DType::u64;
-    default: return std::nullopt;
+    case 1:
+      return DType::u8;
+    case 2:
+      return DType::i8;
+    case 3:
+      return DType::i16;
+    case 4:
+      return DType::i32;
+    case 5:
+      return DType::i64;
+    case 6:
+      return DType::f16;
+    case 7:
+      return DType::f32;
+    case 8:
+      return DType::f64;
+    case 9:
+      return DType::c32;
+    case 10:
+      return DType::c64;
+    case 11:
+      return DType::c128;
+    case 12:
+      return DType::b8;
+    case 13:
+      return DType::bf16;
+    case 28:
+      return DType::u16;
+    case 29:
+      return DType::f8e4m3fn;
+    case 30:
+      return DType::f8e5m2;
+    case 34:
+      return DType::u32;
+    case 35:
+      return DType::u64;
+    default:
+      return std::nullopt;
   }
 }
 
-inline constexpr std::array<std::string_view, 8> kPt2Layouts = {"",           "sparse_coo", "sparse_csr", "sparse_csc",
-                                                      "sparse_bsr", "sparse_bsc", "_mkldnn",    "strided"};
+inline constexpr std::array<std::string_view, 8> kPt2Layouts = {
+    "", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn", "strided"};
 inline constexpr std::int64_t kPt2Strided = 7;
-inline constexpr std::array<std::string_view, 5> kPt2MemoryFormats = {"", "contiguous_format", "channels_last",
-                                                            "channels_last_3d", "preserve_format"};
+inline constexpr std::array<std::string_view, 5> kPt2MemoryFormats = {
+    "", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format"};
 
 /// Readers of the parts that archives and graphs share.
 class Pt2TensorReader : protected JsonReader {
@@ -60,7 +79,8 @@ class Pt2TensorReader : protected JsonReader {
     TensorMeta meta;
     const std::int64_t code = int_at(cursor, "dtype");
     meta.dtype = read_dtype(cursor, code, subject);
-    for_each(cursor, "sizes", [&](const JsonCursor& size) { meta.sizes.push_back(sym_int(size, subject, "size")); });
+    for_each(cursor, "sizes",
+             [&](const JsonCursor& size) { meta.sizes.push_back(sym_int(size, subject, "size")); });
     for_each(cursor, "strides",
              [&](const JsonCursor& stride) { meta.strides.push_back(sym_int(stride, subject, "stride")); });
     if (const Result<JsonCursor> offset = cursor.at("storage_offset"); offset.ok())
@@ -74,11 +94,12 @@ class Pt2TensorReader : protected JsonReader {
     meta.requires_grad = optional_bool(cursor, "requires_grad");
     const std::int64_t layout = cursor.has("layout") ? int_at(cursor, "layout") : kPt2Strided;
     if (layout != kPt2Strided)
-      fail(cursor, DiagnosticKind::unsupported,
-           "`" + std::string(subject) + "` has the layout " +
-               (layout > 0 && layout < kPt2Strided ? std::string(kPt2Layouts[static_cast<std::size_t>(layout)])
-                                                : std::to_string(layout)),
-           "only strided (dense) tensors can be lowered");
+      fail(
+          cursor, DiagnosticKind::unsupported,
+          "`" + std::string(subject) + "` has the layout " +
+              (layout > 0 && layout < kPt2Strided ? std::string(kPt2Layouts[static_cast<std::size_t>(layout)])
+                                                  : std::to_string(layout)),
+          "only strided (dense) tensors can be lowered");
     return meta;
   }
 
@@ -86,7 +107,8 @@ class Pt2TensorReader : protected JsonReader {
     const std::optional<DType> dtype = pt2_dtype(code);
     if (!dtype)
       fail(cursor, DiagnosticKind::unknown_dtype,
-           "`" + std::string(subject) + "` has the dtype number " + std::to_string(code) + ", which is not known",
+           "`" + std::string(subject) + "` has the dtype number " + std::to_string(code) +
+               ", which is not known",
            "export with a dtype of torch's export schema such as 7 (float32), 13 (bfloat16) or 5 (int64)");
     return dtype.value_or(DType::f32);
   }
@@ -121,7 +143,8 @@ class Pt2TensorReader : protected JsonReader {
       if (found == size) found = i;
     }
     if (found < size) return found;
-    fail(cursor, DiagnosticKind::malformed_graph, "exactly one member is expected here", std::string(kPt2SaveAgain));
+    fail(cursor, DiagnosticKind::malformed_graph, "exactly one member is expected here",
+         std::string(kPt2SaveAgain));
     return std::string::npos;
   }
 };

@@ -69,9 +69,10 @@ std::string clean_path(std::string_view path) {
     text.erase(at, std::string_view("_modules.").size());
   while (text.starts_with('.')) text.erase(0, 1);
   // The second call of a module is `l1@1`; the module is the same.
-  if (const std::size_t at = text.rfind('@'); at != std::string::npos && at + 1 < text.size() &&
-                                              std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at) + 1,
-                                                          text.end(), [](char c) { return c >= '0' && c <= '9'; }))
+  if (const std::size_t at = text.rfind('@');
+      at != std::string::npos && at + 1 < text.size() &&
+      std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at) + 1, text.end(),
+                  [](char c) { return c >= '0' && c <= '9'; }))
     text.erase(at);
   return text;
 }
@@ -103,7 +104,8 @@ std::pair<std::string, std::string> parse_module_stack(std::string_view text) {
   const std::vector<std::string_view> parts = split_entry(entry);
   if (parts.size() != 3) return {};
   const std::size_t dot = parts[2].rfind('.');
-  return {clean_path(parts[1]), std::string(dot == std::string_view::npos ? parts[2] : parts[2].substr(dot + 1))};
+  return {clean_path(parts[1]),
+          std::string(dot == std::string_view::npos ? parts[2] : parts[2].substr(dot + 1))};
 }
 
 }  // namespace pallascope::trace

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::int64_t kVersion = 1;
 
-constexpr std::array<std::string_view, 4> kMemoryFormats = {"contiguous_format", "channels_last", "channels_last_3d",
-                                                            "preserve_format"};
+constexpr std::array<std::string_view, 4> kMemoryFormats = {"contiguous_format", "channels_last",
+                                                            "channels_last_3d", "preserve_format"};
 constexpr std::array<std::string_view, 7> kLayouts = {"strided",    "sparse_coo", "sparse_csr", "sparse_csc",
                                                       "sparse_bsr", "sparse_bsc", "_mkldnn"};
 
@@ -61,8 +61,9 @@ class Reader : private JsonReader {
     const std::string* name = nullptr;
     if (const JsonValue* symbol = cursor.value().find("symbol")) name = symbol->get<std::string>();
     fail(cursor, DiagnosticKind::symbolic_size,
-         node_.empty() ? "a size is the symbol `" + (name != nullptr ? *name : "?") + "`"
-                       : "node `" + node_ + "` uses the symbolic size `" + (name != nullptr ? *name : "?") + "`",
+         node_.empty()
+             ? "a size is the symbol `" + (name != nullptr ? *name : "?") + "`"
+             : "node `" + node_ + "` uses the symbolic size `" + (name != nullptr ? *name : "?") + "`",
          "trace with static shapes: torch.compile(dynamic=False), or torch.export without dynamic shapes");
   }
 
@@ -79,7 +80,8 @@ class Reader : private JsonReader {
     }
     meta.sizes = integers_at(cursor, "sizes");
     meta.strides = integers_at(cursor, "strides");
-    if (cursor.has("offset") && cursor.at("offset")->value().find("symbol") != nullptr) symbolic(*cursor.at("offset"));
+    if (cursor.has("offset") && cursor.at("offset")->value().find("symbol") != nullptr)
+      symbolic(*cursor.at("offset"));
     meta.storage_offset = int_at(cursor, "offset");
     if (cursor.has("device")) meta.device = string_at(cursor, "device");
     meta.requires_grad = optional_bool(cursor, "requires_grad");
@@ -208,7 +210,8 @@ class Reader : private JsonReader {
     if (!problem_ && (node.target.ends_with("getitem") || node.target.starts_with("higher_order.")))
       fail(cursor, DiagnosticKind::unsupported, "node `" + node.name + "` calls `" + node.target + "`",
            "name list outputs on the node that makes them, and trace without subgraphs");
-    for_each(cursor, "args", [&](const JsonCursor& argument) { node.args.push_back(read_argument(argument)); });
+    for_each(cursor, "args",
+             [&](const JsonCursor& argument) { node.args.push_back(read_argument(argument)); });
     if (const Result<JsonCursor> kwargs = cursor.at("kwargs"); kwargs.ok()) {
       const std::size_t size = take(kwargs->object_size());
       for (std::size_t i = 0; i < size && !problem_; ++i)
@@ -261,8 +264,8 @@ class Reader : private JsonReader {
       const std::string name = take(value->as_string());
       if (!problem_) output.value = use(*value, name);
     }
-    output.target = output.kind == OutputKind::mutation ? string_at(cursor, "target")
-                                                        : optional_string(cursor, "target");
+    output.target =
+        output.kind == OutputKind::mutation ? string_at(cursor, "target") : optional_string(cursor, "target");
     if (cursor.has("constant")) output.constant = read_argument(*cursor.at("constant"));
     graph.outputs.push_back(std::move(output));
   }
@@ -283,7 +286,8 @@ class Reader : private JsonReader {
       const JsonCursor entry = weights->element(i);
       Weight weight{string_at(entry, "member"), int_at(entry, "bytes")};
       if (weight.bytes < 0)
-        fail(entry, DiagnosticKind::malformed_graph, "the weight has " + std::to_string(weight.bytes) + " bytes",
+        fail(entry, DiagnosticKind::malformed_graph,
+             "the weight has " + std::to_string(weight.bytes) + " bytes",
              "give the number of bytes that the member holds");
       program.weights[weights->key_of(i)] = std::move(weight);
     }

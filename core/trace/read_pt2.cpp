@@ -39,8 +39,9 @@ Diagnostic no_model(const Archive& archive, const std::string& where, const std:
     return wrong("an AOTInductor package: it holds compiled code and no graph",
                  "save the program itself: torch.export.save(torch.export.export(model, args), path)");
   if (any_member(archive, "serialized_exported_program.json"))
-    return wrong("an exported program in the layout of PyTorch before 2.7",
-                 "load and save it with PyTorch 2.7 or newer: torch.export.save(torch.export.load(old), new)");
+    return wrong(
+        "an exported program in the layout of PyTorch before 2.7",
+        "load and save it with PyTorch 2.7 or newer: torch.export.save(torch.export.load(old), new)");
   if (any_member(archive, "data.pkl"))
     return wrong("a torch.save or TorchScript archive: it holds a pickle and no exported graph",
                  "export the model: torch.export.save(torch.export.export(model, args), path)");
@@ -51,7 +52,8 @@ Diagnostic no_model(const Archive& archive, const std::string& where, const std:
 
 class ArchiveReader : private JsonReader {
  public:
-  explicit ArchiveReader(const Archive& archive, std::string path) : archive_(archive), path_(std::move(path)) {}
+  explicit ArchiveReader(const Archive& archive, std::string path)
+      : archive_(archive), path_(std::move(path)) {}
 
   Result<Program> run() {
     find_top();
@@ -106,7 +108,8 @@ class ArchiveReader : private JsonReader {
     if (!document.ok()) return fail(document.error());
     Result<Pt2Model> read = read_pt2_model(JsonCursor(*document, where), model);
     if (!read.ok()) return fail(read.error());
-    if (program.producer.empty() && !read->torch_version.empty()) program.producer = "torch " + read->torch_version;
+    if (program.producer.empty() && !read->torch_version.empty())
+      program.producer = "torch " + read->torch_version;
     const bool weights = read_payloads("data/weights/", model, "_weights_config.json", program);
     const bool constants = read_payloads("data/constants/", model, "_constants_config.json", program);
     if (problem_) return;
@@ -119,7 +122,8 @@ class ArchiveReader : private JsonReader {
                      Program& program) {
     if (problem_) return false;
     const std::string member = top_ + folder + model + suffix;
-    if (archive_.find(member) == nullptr && archive_.find(top_ + folder + model + ".pt") != nullptr) return false;
+    if (archive_.find(member) == nullptr && archive_.find(top_ + folder + model + ".pt") != nullptr)
+      return false;
     const std::string text = take(archive_.read(member));
     if (problem_) return false;
     const std::string where = archive_.place(member);
@@ -174,11 +178,12 @@ class ArchiveReader : private JsonReader {
     if (weight.bytes == 0 && extent) return;
     const std::int64_t needed = extent.value_or(0) * dtype_bytes(meta.dtype);
     if (extent && needed <= weight.bytes) return;
-    fail(Diagnostic{DiagnosticKind::storage_bounds,
-                    "`" + target + "` (" + to_string(meta) + ") reaches " +
-                        (extent ? std::to_string(needed) + " bytes" : std::string("beyond 64 bits")) +
-                        " into its storage `" + weight.member + "`, which has " + std::to_string(weight.bytes),
-                    where, "correct sizes, strides and offset, or write the file again with torch.export.save"});
+    fail(Diagnostic{
+        DiagnosticKind::storage_bounds,
+        "`" + target + "` (" + to_string(meta) + ") reaches " +
+            (extent ? std::to_string(needed) + " bytes" : std::string("beyond 64 bits")) +
+            " into its storage `" + weight.member + "`, which has " + std::to_string(weight.bytes),
+        where, "correct sizes, strides and offset, or write the file again with torch.export.save"});
   }
 
   /// The graph's own metas of parameters, buffers and constants must fit the storage too.
@@ -189,8 +194,8 @@ class ArchiveReader : private JsonReader {
       const auto weight = program.weights.find(input.target);
       if (weight == program.weights.end())
         return fail(Diagnostic{DiagnosticKind::missing_member,
-                               "neither weights nor constants of the archive hold `" + input.target + "`", where,
-                               std::string(kSaveAgain)});
+                               "neither weights nor constants of the archive hold `" + input.target + "`",
+                               where, std::string(kSaveAgain)});
       if (!pickled_.contains(input.target))
         check_bounds(*graph.values[input.value].tensor, input.target, weight->second, where);
     }

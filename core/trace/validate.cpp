@@ -43,7 +43,8 @@ Check check_meta(const TensorMeta& meta, const std::string& where) {
   }
   if (meta.storage_offset < 0)
     return wrong(DiagnosticKind::malformed_graph,
-                 "the storage offset is " + std::to_string(meta.storage_offset), where, "an offset is 0 or more");
+                 "the storage offset is " + std::to_string(meta.storage_offset), where,
+                 "an offset is 0 or more");
   // Row-major strides of the sizes (an extent 0 counts as 1) must fit too: later rooms compute them.
   std::optional<std::int64_t> elements = 1;
   for (const std::int64_t size : meta.sizes)
@@ -72,7 +73,9 @@ class Validator {
   }
 
  private:
-  [[nodiscard]] std::string place(const std::string& what) const { return "graph " + graph_.name + ", " + what; }
+  [[nodiscard]] std::string place(const std::string& what) const {
+    return "graph " + graph_.name + ", " + what;
+  }
   [[nodiscard]] std::string value_place(ValueId id) const { return place("value " + graph_.values[id].name); }
 
   Check check_values() {
@@ -80,8 +83,8 @@ class Validator {
     for (std::size_t i = 0; i < graph_.values.size(); ++i) {
       const Value& value = graph_.values[ValueId(i)];
       if (value.name.empty())
-        return wrong(DiagnosticKind::malformed_graph, "a value has no name", place("value " + std::to_string(i)),
-                     "give every value a name of its own");
+        return wrong(DiagnosticKind::malformed_graph, "a value has no name",
+                     place("value " + std::to_string(i)), "give every value a name of its own");
       if (!names.emplace(value.name, ValueId(i)).second)
         return wrong(DiagnosticKind::malformed_graph, "two values are named `" + value.name + "`",
                      value_place(ValueId(i)), "give every value a name of its own");
@@ -111,7 +114,8 @@ class Validator {
       const std::string where = place("input " + std::to_string(i));
       if (Check problem = define(graph_.inputs[i].value, NodeId(), 0, where)) return problem;
       if (!graph_.values[graph_.inputs[i].value].tensor)
-        return wrong(DiagnosticKind::malformed_graph, "the input is no tensor", where, "an input is a tensor");
+        return wrong(DiagnosticKind::malformed_graph, "the input is no tensor", where,
+                     "an input is a tensor");
       input_names_.insert(graph_.values[graph_.inputs[i].value].name);
     }
     return std::nullopt;
@@ -171,11 +175,12 @@ class Validator {
         return wrong(DiagnosticKind::malformed_graph, "a mutation has no tensor to write back", where,
                      "name the value that the input holds after the call");
       if (!input_names_.contains(output.target))
-        return wrong(DiagnosticKind::undefined_value, "the mutated `" + output.target + "` is no input", where,
-                     "a mutation's target is the name of an input's value");
+        return wrong(DiagnosticKind::undefined_value, "the mutated `" + output.target + "` is no input",
+                     where, "a mutation's target is the name of an input's value");
       if (!mutated.insert(output.target).second)
-        return wrong(DiagnosticKind::malformed_graph, "the mutation of `" + output.target + "` is listed twice",
-                     where, "list each mutated input once");
+        return wrong(DiagnosticKind::malformed_graph,
+                     "the mutation of `" + output.target + "` is listed twice", where,
+                     "list each mutated input once");
     }
     return std::nullopt;
   }
