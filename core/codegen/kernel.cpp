@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <map>
@@ -52,6 +53,13 @@ std::string fill(std::string_view text, const std::vector<std::string>& operands
     k = end;
   }
   return made;
+}
+
+/// A power of two, so that a product with its reciprocal is the quotient.
+bool has_exact_reciprocal(const std::string& literal) {
+  int exponent = 0;
+  const double value = std::strtod(literal.c_str(), nullptr);
+  return std::abs(std::frexp(value, &exponent)) == 0.5 && std::abs(exponent) < 100;
 }
 
 class Writer {
@@ -393,15 +401,21 @@ class Writer {
     std::vector<std::string> operands;
     Shape shape;
     for (int o : s.operands) shape = broadcast(shape, value(o).shape);
+    const bool strict = loop::info(s.compute).jax.starts_with("lax.");  // lax functions promote nothing
     for (int o : s.operands) {
       const Value& v = value(o);
       // A bare literal takes the dtype of an operand beside it that is no literal.
       const bool anchored = std::any_of(s.operands.begin(), s.operands.end(), [&](int other) {
         return !value(other).literal && value(other).dtype == v.dtype;
       });
-      operands.push_back(v.literal && !anchored ? typed(v) : v.text);
+      operands.push_back(v.literal && (!anchored || strict) ? typed(v) : v.text);
     }
     std::string text = fill(loop::info(s.compute).jax, operands, jax_dtype_name(s.dtype));
+    if (s.compute == loop::ComputeOp::exact_div && is_float(s.dtype)) {
+      const Value& by = value(s.operands[1]);
+      if (by.literal ? !has_exact_reciprocal(by.text) : by.shape != shape)
+        text = fmt::format("{} / _divisor({}, {})", operands[0], typed(by), tuple_text(shape));
+    }
     // XLA takes x + 0 for x, which keeps the sign of -0 where addition does not: say what addition gives.
     if (s.compute == loop::ComputeOp::add && is_float(s.dtype))
       for (std::size_t k = 0; k < 2; ++k)

@@ -498,18 +498,53 @@ class ModuleWriter {
     return fmt::format("torch.empty({}, dtype={})", tuple_text(buffer(b).dims), torch_dtype_text(buffer(b).dtype));
   }
 
+  /// Whether eager made the value by a copy although here it is a view: of the views, flip alone copies.
+  [[nodiscard]] bool eager_copies(trace::ValueId value) const {
+    while (graph_.values[value].producer.valid()) {
+      const trace::Node& node = graph_.nodes[graph_.values[value].producer];
+      if (node.target == "aten.flip.default") return true;
+      const auto* source = node.args.empty() ? nullptr : node.args[0].get<trace::ValueId>();
+      if (source == nullptr) return false;
+      value = *source;
+    }
+    return false;
+  }
+
+  /// A result, with eager's strides: the buffer's tensor itself, a view of it, or a copy. `returned` knows the tensors
+  /// that are results already: each is one result only.
+  std::string result_text(const loop::OutputValue& output, trace::ValueId value, std::set<loop::BufferId>& returned) const {
+    const loop::Buffer& b = buffer(output.view.buffer);
+    const Shape &sizes = output.meta.sizes, &strides = output.meta.strides;
+    const std::optional<loop::AffineView> affine = loop::affine(*program_.context, output.view);
+    PALLASCOPE_CHECK(affine.has_value(), "a result that torch cannot view: " + b.name);
+    if (eager_copies(value)) return fmt::format("_restride({}.clone(), {})", view_text(output.view, {}), tuple_text(strides));
+    const bool input = b.input_index >= 0;
+    if (!input && affine->offset == 0 && sizes == b.dims && strides == trace::contiguous_strides(sizes) &&
+        returned.insert(output.view.buffer).second)
+      return tensor(output.view.buffer);
+    bool same = !(input && program_.input_layouts[static_cast<std::size_t>(b.input_index)].copied);
+    for (std::size_t k = 0; k < sizes.size(); ++k) same = same && (sizes[k] == 1 || affine->strides[k] == strides[k]);
+    if (same) return fmt::format("_view({}, {}, {}, {})", tensor(output.view.buffer), tuple_text(sizes), tuple_text(strides), affine->offset);
+    return fmt::format("_restride({}, {})", view_text(output.view, {}), tuple_text(strides));
+  }
+
   void write_returns(const std::string& indent) {
     // Results first, then the writes into arguments: an argument may be part of a result.
     std::vector<std::string> results;
     std::vector<std::pair<std::string, std::string>> mutations;
+    std::set<loop::BufferId> returned;
     int k = 0;
-    for (const loop::OutputValue& output : program_.outputs) {
+    for (std::size_t place = 0; place < program_.outputs.size(); ++place) {
+      const loop::OutputValue& output = program_.outputs[place];
       if (output.none) {
         if (output.kind == trace::OutputKind::user_output) results.emplace_back("None");
         continue;
       }
       if (output.kind == trace::OutputKind::mutation) {
-        if (output.mutated_input >= 0) mutations.emplace_back(argument(output.mutated_input), view_text(output.view, {}));
+        if (output.mutated_input < 0) continue;
+        // A source that is an argument may be written to before it is read.
+        const bool own = buffer(output.view.buffer).input_index < 0;
+        mutations.emplace_back(argument(output.mutated_input), view_text(output.view, {}) + (own ? "" : ".clone()"));
         continue;
       }
       if (output.alias_input >= 0) {
@@ -520,8 +555,14 @@ class ModuleWriter {
         continue;
       }
       const std::string name = fmt::format("result{}", k++);
-      text_.line(fmt::format("{}{} = _restride({}, {})", indent, name, view_text(output.view, {}), tuple_text(output.meta.strides)));
+      text_.line(fmt::format("{}{} = {}", indent, name, result_text(output, graph_.outputs[place].value, returned)));
       results.push_back(name);
+    }
+    for (auto& [name, value] : mutations) {
+      if (!value.ends_with(".clone()")) continue;
+      const std::string copy = fmt::format("{}_written", name);
+      text_.line(fmt::format("{}{} = {}", indent, copy, value));
+      value = copy;
     }
     for (const auto& [name, value] : mutations) text_.line(fmt::format("{}{}.detach().copy_({})", indent, name, value));
     text_.line(fmt::format("{}return [{}]", indent, fmt::join(results, ", ")));

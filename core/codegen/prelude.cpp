@@ -25,6 +25,11 @@ TORCH_TO_JAX = {
 INTERPRET = jax.default_backend() == "cpu"
 
 
+def _divisor(value, shape):
+    """A divisor that XLA cannot see: it would divide by a broadcast through its reciprocal, and find 49 / 49 below 1."""
+    return lax.optimization_barrier(jnp.broadcast_to(value, shape)) if INTERPRET else value
+
+
 def _expect(name, tensor, dtype, sizes, strides):
     """Raises unless `tensor` is laid out as the index analysis assumed (axes of extent 1 aside)."""
     came = (tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()))
@@ -40,10 +45,12 @@ def _expect(name, tensor, dtype, sizes, strides):
 
 def _storage(tensor, dims, strides):
     """The tensor's elements as a dense array of `dims`: a view if they lie so, else a copy."""
-    tensor = tensor.detach().resolve_conj().resolve_neg()
+    tensor = tensor.detach()
     if tensor.numel() == 0:
         return tensor.reshape(dims)
-    return torch.as_strided(tensor, dims, strides, tensor.storage_offset()).contiguous()
+    # The strides are the tensor's own, so they come before the copies that the conjugate and negative bits need.
+    tensor = torch.as_strided(tensor, dims, strides, tensor.storage_offset())
+    return tensor.resolve_conj().resolve_neg().contiguous()
 
 
 def _to_jax(tensor, dims, strides):
@@ -68,19 +75,22 @@ def _to_torch(array, taken):
 def _view(tensor, sizes, strides, offset):
     """A view over a dense buffer (or an input's own memory), counted from its first element."""
     if tensor.numel() == 0 or 0 in sizes:
-        return tensor.new_empty(sizes)
-    return torch.as_strided(tensor, sizes, strides, tensor.storage_offset() + offset)
+        return torch.empty_strided(sizes, strides, dtype=tensor.dtype, device=tensor.device)
+    # Detached: autograd lets nobody write to a view that was made without it.
+    return torch.as_strided(tensor, sizes, strides, tensor.storage_offset() + offset).detach()
 
 
 def _restride(tensor, strides):
-    """The tensor with these strides, copied only if they differ."""
-    moving = [k for k, n in enumerate(tensor.shape) if n > 1]
-    if tensor.numel() == 0 or all(tensor.stride(k) == strides[k] for k in moving):
-        return tensor
-    if any(strides[k] == 0 for k in moving):
-        return tensor
+    """The tensor with these strides, copied only if they differ (axes of extent 1 aside)."""
+    if all(n <= 1 or a == b for n, a, b in zip(tensor.shape, tensor.stride(), strides)):
+        return tensor if tensor.stride() == strides else _view(tensor, tensor.shape, strides, 0)
     made = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
-    return made.copy_(tensor)
+    whole = made
+    for k, (n, s) in enumerate(zip(tensor.shape, strides)):
+        if n > 1 and s == 0:  # an expanded axis holds one element of it
+            made, tensor = made.narrow(k, 0, 1), tensor.narrow(k, 0, 1)
+    made.copy_(tensor)
+    return whole
 
 
 def _check(flag, error, message):

@@ -53,6 +53,7 @@ namespace pallascope::loop {
   X(sub, 2, "{0} - {1}")                                            \
   X(mul, 2, "{0} * {1}")                                            \
   X(div, 2, "{0} / {1}")                                            \
+  X(exact_div, 2, "{0} / {1}")                                      \
   X(integer_div_trunc, 2, "lax.div({0}, {1})")                      \
   X(integer_div_floor, 2, "jnp.floor_divide({0}, {1})")             \
   X(rem_trunc, 2, "lax.rem({0}, {1})")                              \

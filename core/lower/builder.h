@@ -72,6 +72,8 @@ class NestBuilder {
   int sub(int a, int b) { return op(loop::ComputeOp::sub, a, b); }
   int mul(int a, int b) { return op(loop::ComputeOp::mul, a, b); }
   int div(int a, int b) { return op(loop::ComputeOp::div, a, b); }
+  /// The rounded quotient, as the user's own divisions need it; `div` may be off by one unit in the last place.
+  int exact_div(int a, int b) { return op(loop::ComputeOp::exact_div, a, b); }
   /// A float constant of the dtype of `like`.
   int number(double number, int like) { return constant(number, dtype(like)); }
   int where(int condition, int a, int b) { return compute(loop::ComputeOp::where, dtype(a), {condition, a, b}); }

@@ -125,7 +125,7 @@ int floor_divide(NestBuilder& nest, int a, int b) {
   // to the nearest integer; dividing by zero gives a / b. (ATen, BinaryOps: div_floor_floating.)
   const int zero = nest.number(0, a), one = nest.number(1, a), half = nest.number(0.5, a);
   const int mod = nest.op(ComputeOp::rem_trunc, a, b);
-  int quotient = nest.div(nest.sub(a, mod), b);
+  int quotient = nest.exact_div(nest.sub(a, mod), b);
   const int signs_differ = nest.compute(
       ComputeOp::logical_and, DType::b8,
       {nest.compare(ComputeOp::ne, mod, zero),
@@ -134,7 +134,7 @@ int floor_divide(NestBuilder& nest, int a, int b) {
   const int floored = nest.op(ComputeOp::floor, quotient);
   const int adjusted =
       nest.where(nest.compare(ComputeOp::gt, nest.sub(quotient, floored), half), nest.add(floored, one), floored);
-  const int exact = nest.div(a, b);
+  const int exact = nest.exact_div(a, b);
   const int rounded = nest.where(nest.compare(ComputeOp::eq, quotient, zero), nest.op(ComputeOp::copysign, zero, exact), adjusted);
   return nest.where(nest.compare(ComputeOp::eq, b, zero), exact, rounded);
 }
@@ -149,13 +149,13 @@ Lowered divide(Call& call) {
   const DType result = call.meta().dtype, c = compute_dtype(result);
   return emit(call, [&](NestBuilder& nest) {
     const int left = value(nest, a, c), right = value(nest, b, c);
-    if (mode.empty()) return nest.div(left, right);
+    if (mode.empty()) return nest.exact_div(left, right);
     if (is_integer(c)) {
       nest.check_nonzero(right);
       return nest.op(mode == "floor" ? ComputeOp::integer_div_floor : ComputeOp::integer_div_trunc, left, right);
     }
     if (mode == "floor") return floor_divide(nest, left, right);
-    return nest.op(ComputeOp::trunc, nest.div(left, right));
+    return nest.op(ComputeOp::trunc, nest.exact_div(left, right));
   });
 }
 
@@ -325,7 +325,7 @@ Lowered addc(Call& call) {
     const int a = nest.cast(nest.load(call.tensor(1, "tensor1")), c);
     const int b = nest.cast(nest.load(call.tensor(2, "tensor2")), c);
     int scaled = as_double(factor) == 1 ? a : nest.mul(nest.constant(convert(factor, c), c), a);
-    return nest.add(x, divide_by ? nest.div(scaled, b) : nest.mul(scaled, b));
+    return nest.add(x, divide_by ? nest.exact_div(scaled, b) : nest.mul(scaled, b));
   });
 }
 

@@ -49,7 +49,7 @@ Lowered mean(Call& call) {
   const Tensor reduced = call.builder.reduction(
       call.node.name, x.sizes, dims, ReduceOp::sum, accumulate, result, true,
       [&](NestBuilder& nest) { return nest.cast(nest.load(x), accumulate); },
-      [&](NestBuilder& nest, int total) { return nest.div(total, nest.number(count, total)); });
+      [&](NestBuilder& nest, int total) { return nest.exact_div(total, nest.number(count, total)); });
   call.define(to_result(call, reduced));
   return as_kernel();
 }

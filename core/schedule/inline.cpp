@@ -101,8 +101,40 @@ bool fills_whole(const loop::Program& program, const loop::Nest& nest) {
 
 bool reads_value(const index::Access& access) { return access.plan && access.plan->slices_nothing(); }
 
+namespace {
+
+/// Whether a nest must run although nothing reads what it stores: it checks values, and PyTorch would raise.
+bool checks_values(const loop::Nest& nest) {
+  return !nest.checks.empty() ||
+         std::any_of(nest.symbols.begin(), nest.symbols.end(), [](const loop::SymbolUse& s) { return s.checked; });
+}
+
+/// Steps whose results nothing reads (statistics that a model does not use, say). Torch and library calls always run.
+std::vector<bool> dead_steps(const loop::Program& program) {
+  std::vector<bool> read(program.buffers.size(), false), dead(program.steps.size(), false);
+  for (const loop::OutputValue& output : program.outputs)
+    if (!output.none) read[output.view.buffer.index()] = true;
+  for (std::size_t k = program.steps.size(); k-- > 0;) {
+    const loop::Step& step = program.steps[loop::StepId(k)];
+    if (const auto* id = std::get_if<loop::NestId>(&step.content)) {
+      const loop::Nest& nest = program.nests[*id];
+      dead[k] = !read[nest.output().index()] && !checks_values(nest);
+      if (!dead[k])
+        for (loop::BufferId b : nest.inputs()) read[b.index()] = true;
+    } else if (const auto* library = std::get_if<loop::LibraryCall>(&step.content)) {
+      read[library->lhs.buffer.index()] = read[library->rhs.buffer.index()] = true;
+    } else {
+      for (const auto& [value, view] : std::get<loop::TorchCall>(step.content).inputs) read[view.buffer.index()] = true;
+    }
+  }
+  return dead;
+}
+
+}  // namespace
+
 LiveNests live_nests(const loop::Program& program) {
   LiveNests live;
+  const std::vector<bool> dead = dead_steps(program);
   live.nest_of_step.resize(program.steps.size());
   live.writers.resize(program.buffers.size());
   live.readers.resize(program.buffers.size());
@@ -113,6 +145,7 @@ LiveNests live_nests(const loop::Program& program) {
     const loop::StepId id(k);
     const loop::Step& step = program.steps[id];
     if (const auto* nest = std::get_if<loop::NestId>(&step.content)) {
+      if (dead[k]) continue;
       live.nest_of_step[k] = *nest;
       live.writers[program.nests[*nest].output().index()].push_back(id);
       for (loop::BufferId b : program.nests[*nest].inputs()) live.readers[b.index()].push_back(id);

@@ -7,7 +7,8 @@
 
 namespace pallascope::schedule {
 
-/// The nest of each step while the log is made: invalid for a call, or for a producer that was inlined away.
+/// The nest of each step while the log is made: invalid for a call, for a producer that was inlined away,
+/// and for a nest whose result nothing reads.
 struct LiveNests {
   std::vector<loop::NestId> nest_of_step;                       ///< one a step of the program
   std::vector<std::vector<loop::StepId>> writers, readers;      ///< one a buffer
