@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   }
   // No terminal: what is typed comes from a pipe or a file, as in `pallascope model.pt2 < commands`.
   if (isatty(STDIN_FILENO) == 0) {
-    for (std::string& line : repl::split_commands(standard_input())) lines.push_back(std::move(line));
+    for (std::string& line : repl::split_commands(standard_input(), true)) lines.push_back(std::move(line));
   }
   const repl::ProgressLine progress(session);
   return repl::run_batch(session, lines, options) ? 0 : 1;

@@ -7,6 +7,7 @@
 
 #include "app/repl/handlers.h"
 #include "app/repl/words.h"
+#include "core/report/diff.h"
 #include "core/report/format.h"
 
 namespace pallascope::repl {
@@ -199,13 +200,10 @@ Result<const Command*> find_command(std::string_view word, bool exact) {
                       "type more of one of " + report::join(names, ", ")};
   }
   const std::string near = nearest(word, command_names());
-  std::string remedy;
+  std::string remedy = "`help` lists the commands; Python goes after `py`";
   if (!near.empty()) {
-    remedy = fmt::format("did you mean `{}`?", near);
-    if (near.starts_with(word)) remedy = fmt::format("write it in full here: `{}`", near);
-  } else {
-    remedy = exact ? "`help` lists the commands; Python goes after `py`"
-                   : fmt::format("`help` lists the commands; for Python write `py {}`", word);
+    remedy = near.starts_with(word) ? fmt::format("write it in full here: `{}`", near)
+                                    : fmt::format("did you mean `{}`?", near);
   }
   return Diagnostic{DiagnosticKind::unknown_command, fmt::format("there is no command '{}'", word), "",
                     remedy};
@@ -287,7 +285,16 @@ Execution execute(Session& session, std::string_view line, bool exact) {
   execution.json = std::find(words->begin(), words->end(), "--json") != words->end();
   const auto command = find_command(words->front(), exact);
   if (!command.ok()) {
-    execution.result = command.error();
+    Diagnostic diagnostic = command.error();
+    // What is no command may be Python: then the line is shown as it was typed, quotes and all.
+    const std::string typed(line.substr(line.find_first_not_of(" \t")));
+    if (diagnostic.kind == DiagnosticKind::unknown_command &&
+        nearest(words->front(), command_names()).empty()) {
+      diagnostic.message =
+          fmt::format("there is no command '{}'", typed.substr(0, typed.find_first_of(" \t")));
+      diagnostic.remedy = fmt::format("`help` lists the commands; for Python write `py {}`", typed);
+    }
+    execution.result = diagnostic;
     return execution;
   }
   execution.command = (*command)->name;
@@ -313,12 +320,10 @@ Json envelope(const Execution& execution) {
 
 std::string error_text(const Diagnostic& diagnostic) {
   std::string text = diagnostic.message + "\n";
-  if (!diagnostic.where.empty()) {
-    std::string where = diagnostic.where;
-    while (where.ends_with('\n')) where.pop_back();
-    for (std::size_t at = where.find('\n'); at != std::string::npos; at = where.find('\n', at + 1))
-      where.replace(at, 1, "\n    ");
-    text += "  in " + where + "\n";
+  if (diagnostic.where.find('\n') == std::string::npos) {
+    if (!diagnostic.where.empty()) text += "  in " + diagnostic.where + "\n";
+  } else {
+    for (const std::string& line : report::split_lines(diagnostic.where)) text += "  " + line + "\n";
   }
   if (!diagnostic.remedy.empty()) text += "  → " + diagnostic.remedy + "\n";
   return text;

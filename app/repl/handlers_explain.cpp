@@ -25,7 +25,7 @@ bool touches(const std::vector<trace::NodeId>& side, const std::vector<trace::No
 
 /// Decisions about `nodes`: lowerings and inlinings in full, fusions as rows (a node of a large group is named by many),
 /// unless there are only a few.
-void explain(Output& output, Json& list, const session::Compilation& compilation,
+void explain(Output& output, Json& list, Json& fusion_rows, const session::Compilation& compilation,
              const std::vector<schedule::DecisionId>& ids) {
   constexpr std::size_t few = 2;
   const auto is_fusion = [&](schedule::DecisionId id) {
@@ -36,8 +36,10 @@ void explain(Output& output, Json& list, const session::Compilation& compilation
   std::string example;
   for (const schedule::DecisionId id : ids) {
     const Decision& decision = compilation.decisions()[id.index()];
-    list.push_back(report::decision_json(compilation, decision));
+    if (decision.kind == DecisionKind::fuse)
+      fusion_rows.push_back(report::decision_row_json(compilation, decision));
     if (decision.kind != DecisionKind::fuse || fusions <= few) {
+      list.push_back(report::decision_json(compilation, decision));
       output.text += report::decision_text(compilation, decision, decision.kind == DecisionKind::fuse);
     } else {
       rows.add(report::decision_cells(compilation, decision));
@@ -82,7 +84,7 @@ Result<Output> run_why(Session& session, const Arguments& arguments) {
   const auto thing = resolve(opened, *snapshot, arguments.words[0]);
   if (!thing.ok()) return thing.error();
   Output output;
-  Json list = Json::array();
+  Json list = Json::array(), fusions = Json::array();  // explained in full, and as rows
   Json subject = nullptr;
   switch (thing->kind) {
     case Thing::Kind::decision:
@@ -94,7 +96,7 @@ Result<Output> run_why(Session& session, const Arguments& arguments) {
       for (const trace::NodeId node : thing->nodes) {
         output.text += fmt::format("{} {}   {}   {}\n", report::id_text(node), graph.nodes[node].name,
                                    graph.nodes[node].target, report::place_text(graph.nodes[node]));
-        explain(output, list, compilation, report::decisions_of(compilation, node));
+        explain(output, list, fusions, compilation, report::decisions_of(compilation, node));
       }
       subject = report::nodes_json(graph, thing->nodes);
       break;
@@ -114,7 +116,7 @@ Result<Output> run_why(Session& session, const Arguments& arguments) {
         const bool within = all_inside(decision.left) && all_inside(decision.right);
         // A refusal inside the kernel was overtaken: its sides met through a third.
         if (decision.accepted != within) continue;
-        list.push_back(report::decision_json(compilation, decision));
+        fusions.push_back(report::decision_row_json(compilation, decision));
         (within ? made : kept_out).add(report::decision_cells(compilation, decision));
       }
       output.text = fmt::format("{} {}   {}\n", report::id_text(thing->kernel),
@@ -136,13 +138,14 @@ Result<Output> run_why(Session& session, const Arguments& arguments) {
         if (about) ids.push_back(decision.id);
       }
       output.text = report::buffer_text(compilation, *snapshot, thing->buffer);
-      explain(output, list, compilation, ids);
+      explain(output, list, fusions, compilation, ids);
       subject = report::id_text(thing->buffer);
       break;
     }
   }
-  if (list.empty() && thing->kind != Thing::Kind::kernel) output.text += "  no decision is about it\n";
-  output.json = {{"subject", subject}, {"decisions", list}};
+  if (list.empty() && fusions.empty() && thing->kind != Thing::Kind::kernel)
+    output.text += "  no decision is about it\n";
+  output.json = {{"subject", subject}, {"decisions", list}, {"fusions", fusions}};
   return output;
 }
 

@@ -134,7 +134,11 @@ std::vector<Row> decision_rows(const session::Compilation& compilation, std::siz
     row.kind = schedule::kind_name(decision.kind);
     row.reason = schedule::reason_name(decision.reason);
     row.hidden = decision.accepted ? "accepted" : "refused";
-    row.json = [&compilation, &decision] { return report::decision_json(compilation, decision); };
+    row.json = [&compilation, &decision, taken = decision.id.index() < position] {
+      Json json = report::decision_row_json(compilation, decision);
+      json["taken"] = taken;
+      return json;
+    };
     rows.push_back(std::move(row));
   }
   return rows;

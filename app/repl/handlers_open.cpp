@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include <fmt/format.h>
@@ -30,6 +32,24 @@ fs::path absolute_path(const fs::path& path) {
   std::error_code error;
   const fs::path result = fs::absolute(path, error);
   return error ? path : result.lexically_normal();
+}
+
+/// Where a file's inputs and weights are. A zip is a bundle when its directory of members names bundle.json: the
+/// directory is the last thing in a zip, with the names as plain text, and a bundle has few members.
+Source source_of(const fs::path& path) {
+  constexpr std::streamoff tail_length = 65536;
+  std::error_code error;
+  if (fs::is_directory(path, error)) return Source::bundle;
+  std::ifstream file(path, std::ios::binary);
+  std::string start(2, '\0');
+  file.read(start.data(), 2);
+  if (start != "PK") return Source::json;
+  file.seekg(0, std::ios::end);
+  const std::streamoff size = file.tellg();
+  std::string tail(static_cast<std::size_t>(std::min(size, tail_length)), '\0');
+  file.seekg(size - static_cast<std::streamoff>(tail.size()));
+  file.read(tail.data(), static_cast<std::streamsize>(tail.size()));
+  return tail.find("bundle.json") != std::string::npos ? Source::bundle : Source::pt2;
 }
 
 Output summary_of(const Opened& opened) {
@@ -78,11 +98,10 @@ Result<Output> run_open(Session& session, const Arguments& arguments) {
   }
   auto program = trace::open(path);
   if (!program.ok()) return program.error();
-  const bool zip = fs::is_regular_file(path, error) && !program->weights.empty();
   auto opened = Session::compiled(std::make_shared<const trace::Program>(*std::move(program)), std::nullopt);
   if (!opened.ok()) return opened.error();
   opened->path = absolute_path(path).string();
-  opened->source = fs::is_directory(path, error) ? Source::bundle : zip ? Source::pt2 : Source::json;
+  opened->source = source_of(path);
   return take(session, *std::move(opened));
 }
 

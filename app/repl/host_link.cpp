@@ -1,6 +1,9 @@
 #include "app/repl/host_link.h"
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "python_bridge/client/client.h"
 
@@ -33,7 +36,9 @@ class ClientLink : public HostLink {
     auto reply = client_.request(text, {}, options);
     if (!reply.ok()) {
       Diagnostic diagnostic = reply.error();
-      if (!traceback.empty()) diagnostic.where += (diagnostic.where.empty() ? "" : "\n") + traceback;
+      // A diagnostic of ours says itself where and what to do; only a bare exception of Python needs its frames.
+      if (diagnostic.where.empty() && diagnostic.remedy.empty())
+        diagnostic.where = short_traceback(traceback);
       return diagnostic;
     }
     report::Json result = report::Json::parse(reply->result, nullptr, false);
@@ -51,6 +56,31 @@ class ClientLink : public HostLink {
 };
 
 }  // namespace
+
+std::string short_traceback(const std::string& traceback) {
+  constexpr std::size_t most_frames = 10;
+  std::vector<std::string> frames;
+  bool in_frame = false;
+  std::string_view rest = traceback;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.starts_with("  File \"")) {
+      in_frame = line.find("/site-packages/") == std::string_view::npos &&
+                 line.find("<frozen ") == std::string_view::npos;
+      if (in_frame) frames.emplace_back();
+    } else if (!line.starts_with("    ")) {
+      in_frame = false;  // the head, a message, or what stands between an exception and its cause
+    }
+    if (in_frame) frames.back() += std::string(line.substr(2)) + "\n";
+  }
+  std::string text;
+  for (std::size_t k = frames.size() - std::min(frames.size(), most_frames); k < frames.size(); ++k)
+    text += frames[k];
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
 
 std::unique_ptr<HostLink> client_link() { return std::make_unique<ClientLink>(); }
 

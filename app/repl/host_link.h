@@ -25,6 +25,10 @@ class HostLink {
   [[nodiscard]] virtual std::string state_text() const = 0;
 };
 
+/// A Python traceback without its head, the frames of installed packages and the last line (the message that a
+/// diagnostic has already); at most the innermost ten frames. What remains is the user's code and ours.
+std::string short_traceback(const std::string& traceback);
+
 /// A host process of this machine, through python_bridge/client.
 std::unique_ptr<HostLink> client_link();
 

@@ -135,6 +135,8 @@ class Editor {
     prompt_ = prompt_text;
     interrupted_ = false;
     int length = 0;
+    // Raw before the prompt is shown: a Ctrl-D typed right after it would be swallowed by the cooked terminal.
+    el_set(line_, EL_PREP_TERM, 1);
     const char* text = el_gets(line_, &length);
     if (interrupted_) return Read::interrupted;
     if (text == nullptr || length <= 0) return Read::end;
@@ -266,7 +268,7 @@ std::string prompt_of(const Session& session) {
 }
 
 void run_line(Session& session, const std::string& text) {
-  for (const std::string& command : split_commands(text)) {
+  for (const std::string& command : split_commands(text, true)) {
     Execution execution;
     {
       const ProgressLine progress(session);

@@ -97,7 +97,7 @@ Result<std::vector<std::string>> split_words(std::string_view text) {
   return words;
 }
 
-std::vector<std::string> split_commands(std::string_view text) {
+std::vector<std::string> split_commands(std::string_view text, bool python_lines) {
   std::vector<std::string> commands;
   std::size_t at = 0;
   while (at < text.size()) {
@@ -109,6 +109,11 @@ std::vector<std::string> split_commands(std::string_view text) {
       const std::size_t end = block_end(text, at);
       commands.emplace_back(trimmed(text.substr(at, end - at)));
       at = end;
+      continue;
+    }
+    if (python_lines && is_python(line)) {
+      commands.emplace_back(trimmed(line));
+      at = line_end + 1;
       continue;
     }
     std::size_t content_end = 0;

@@ -15,7 +15,9 @@ Result<std::vector<std::string>> split_words(std::string_view text);
 
 /// The commands of a text: separated by `;` or a newline outside quotes; blank ones and `#` comments are left out. A
 /// Python block (`def`, `class`, `@`, or a line of Python that ends with a colon) goes on to the first empty line.
-std::vector<std::string> split_commands(std::string_view text);
+/// `python_lines`: a line of Python goes to its end, `;` and `#` included, as at the prompt and in scripts; without
+/// it `;` ends that too, as in `-c "py 1 + 1; check"`.
+std::vector<std::string> split_commands(std::string_view text, bool python_lines = false);
 
 /// Whether a line is Python for the host: its first word is def, class, import, from or py, or it starts with @.
 bool is_python(std::string_view line);

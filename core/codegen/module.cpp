@@ -510,6 +510,35 @@ class ModuleWriter {
     return false;
   }
 
+  /// A view of an input's dense buffer as a view of the argument's own memory, counted from its first element. Strides
+  /// are taken apart by the buffer's dimensions: in a buffer of (4, 6), the 7 of a diagonal is one row and one column.
+  [[nodiscard]] std::optional<loop::AffineView> in_argument(const loop::Buffer& b, const loop::AffineView& view, const Shape& sizes) const {
+    const loop::BoundaryLayout& l = program_.input_layouts.at(static_cast<std::size_t>(b.input_index));
+    if (!l.copied) return view;
+    const Shape dense = trace::contiguous_strides(l.dims);
+    Shape reach(l.dims.size(), 0);  // the last position along each dimension
+    const auto own = [&](std::int64_t stride, std::int64_t steps) {
+      std::int64_t found = 0;
+      for (std::size_t d = 0; d < l.dims.size(); ++d) {
+        if (l.dims[d] <= 1) continue;
+        const std::int64_t digit = stride / dense[d];
+        stride -= digit * dense[d];
+        reach[d] += digit * steps;
+        found += digit * l.dim_strides[d];
+      }
+      return found;
+    };
+    loop::AffineView found;
+    for (std::size_t k = 0; k < sizes.size(); ++k) {
+      if (sizes[k] > 1 && view.strides[k] < 0) return std::nullopt;
+      found.strides.push_back(sizes[k] > 1 ? own(view.strides[k], sizes[k] - 1) : 0);
+    }
+    found.offset = own(view.offset, 1);
+    for (std::size_t d = 0; d < l.dims.size(); ++d)
+      if (reach[d] >= std::max<std::int64_t>(1, l.dims[d])) return std::nullopt;
+    return found;
+  }
+
   /// A result, with eager's strides: the buffer's tensor itself, a view of it, or a copy. `returned` knows the tensors
   /// that are results already: each is one result only.
   std::string result_text(const loop::OutputValue& output, trace::ValueId value, std::set<loop::BufferId>& returned) const {
@@ -518,11 +547,20 @@ class ModuleWriter {
     const std::optional<loop::AffineView> affine = loop::affine(*program_.context, output.view);
     PALLASCOPE_CHECK(affine.has_value(), "a result that torch cannot view: " + b.name);
     if (eager_copies(value)) return fmt::format("_restride({}.clone(), {})", view_text(output.view, {}), tuple_text(strides));
-    const bool input = b.input_index >= 0;
-    if (!input && affine->offset == 0 && sizes == b.dims && strides == trace::contiguous_strides(sizes) &&
+    if (b.input_index >= 0) {
+      if (const std::optional<loop::AffineView> own = in_argument(b, *affine, sizes)) {
+        const trace::TensorMeta& input = *graph_.values[graph_.inputs[static_cast<std::size_t>(b.input_index)].value].tensor;
+        bool same = own->offset == output.meta.storage_offset - input.storage_offset;
+        for (std::size_t k = 0; k < sizes.size(); ++k) same = same && (sizes[k] == 1 || own->strides[k] == strides[k]);
+        if (same) return fmt::format("_view({}, {}, {}, {})", tensor(output.view.buffer), tuple_text(sizes), tuple_text(strides), own->offset);
+      }
+      // Eager's result does not lie in the argument.
+      return fmt::format("_restride({}.clone(), {})", view_text(output.view, {}), tuple_text(strides));
+    }
+    if (affine->offset == 0 && sizes == b.dims && strides == trace::contiguous_strides(sizes) &&
         returned.insert(output.view.buffer).second)
       return tensor(output.view.buffer);
-    bool same = !(input && program_.input_layouts[static_cast<std::size_t>(b.input_index)].copied);
+    bool same = true;
     for (std::size_t k = 0; k < sizes.size(); ++k) same = same && (sizes[k] == 1 || affine->strides[k] == strides[k]);
     if (same) return fmt::format("_view({}, {}, {}, {})", tensor(output.view.buffer), tuple_text(sizes), tuple_text(strides), affine->offset);
     return fmt::format("_restride({}, {})", view_text(output.view, {}), tuple_text(strides));

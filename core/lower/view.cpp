@@ -19,6 +19,31 @@ Lowered same(Call& call) {
   return as_view();
 }
 
+/// dropout(x, p, train): the tensor itself outside of training.
+Lowered dropout(Call& call) {
+  if (call.boolean(2, "train", true) && call.number(1, "p", 0.5) != 0) return declined("random values are drawn by PyTorch");
+  return same(call);
+}
+
+/// _assert_tensor_metadata(x, size, stride, dtype): what it asserts is in the trace's own metas, so it is judged here.
+Lowered assert_metadata(Call& call) {
+  const trace::Argument* self = call.argument(0, "a");
+  const auto* value = self == nullptr ? nullptr : self->get<trace::ValueId>();
+  if (value == nullptr) return declined("an assertion about no tensor");
+  const trace::TensorMeta& meta = *call.builder.graph().values[*value].tensor;
+  const trace::Argument* dtype = call.argument(3, "dtype");
+  const bool sizes_differ = call.has(1, "size") && call.integers(1, "size") != meta.sizes;
+  const bool strides_differ = call.has(2, "stride") && call.integers(2, "stride") != meta.strides;
+  const bool dtype_differs = dtype != nullptr && dtype->get<DType>() != nullptr && *dtype->get<DType>() != meta.dtype;
+  if (!sizes_differ && !strides_differ && !dtype_differs) return as_view();
+  Lowered bad = declined("");
+  bad.diagnostic = Diagnostic{DiagnosticKind::malformed_graph,
+                              fmt::format("the graph asserts other sizes, strides or dtype than {} has ({})",
+                                          call.builder.graph().values[*value].name, trace::to_string(meta)),
+                              call.node.name, "a trace whose metas agree with its own assertions"};
+  return bad;
+}
+
 Lowered permute(Call& call) {
   const Tensor x = call.tensor(0, "self");
   std::vector<std::size_t> order;
@@ -280,6 +305,8 @@ std::vector<Entry> view_entries() {
     add(op, reshape);
   for (std::string_view op : {"aten.alias.default", "aten.detach.default", "aten.lift_fresh.default", "aten.detach_.default"})
     add(op, same);
+  for (std::string_view op : {"aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default"}) add(op, dropout);
+  add("aten._assert_tensor_metadata.default", assert_metadata);
   add("aten.permute.default", permute);
   for (std::string_view op : {"aten.transpose.int", "aten.swapaxes.default", "aten.swapdims.default"}) add(op, transpose);
   add("aten.t.default", t);

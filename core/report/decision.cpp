@@ -111,6 +111,15 @@ std::vector<std::string> decision_cells(const session::Compilation& compilation,
           spaced(schedule::reason_name(decision.reason))};
 }
 
+Json decision_row_json(const session::Compilation& compilation, const Decision& decision) {
+  return {{"id", id_text(decision.id)},
+          {"kind", std::string(schedule::kind_name(decision.kind))},
+          {"accepted", decision.accepted},
+          {"reason", snake(schedule::reason_name(decision.reason))},
+          {"subject", subject_text(compilation, decision)},
+          {"bytes_saved", decision.evidence.bytes_saved}};
+}
+
 Json decision_json(const session::Compilation& compilation, const Decision& decision) {
   const trace::Graph& graph = compilation.graph();
   const loop::Program& program = *compilation.schedule().program;

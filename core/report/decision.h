@@ -30,6 +30,10 @@ std::string decision_text(const session::Compilation& compilation, const schedul
 /// axis, bytes_saved, working_set, working_set_tile, budget, tile_axes, path, legal_if, note.
 Json decision_json(const session::Compilation& compilation, const schedule::Decision& decision);
 
+/// A row of it, for lists, whose length a group of many nodes must not multiply. Keys: id, kind, accepted, reason,
+/// subject, bytes_saved.
+Json decision_row_json(const session::Compilation& compilation, const schedule::Decision& decision);
+
 /// The smallest change that would make a refused fusion legal or worth it; empty when the log does not say.
 std::string legal_if_text(const session::Compilation& compilation, const schedule::Decision& decision);
 

@@ -139,7 +139,8 @@ void Worker::check_deadlines() {
 void Worker::send_next() {
   {
     const std::lock_guard lock(shared_.mutex);
-    if (shared_.queue.empty()) return;
+    // What was asked after `restart` is for the new host.
+    if (shared_.queue.empty() || shared_.wish_restart) return;
     running_ = std::move(shared_.queue.front());
     shared_.queue.pop_front();
     shared_.report.busy = true;
@@ -354,12 +355,13 @@ void Worker::end_with(const std::string& how) {
   }
 }
 
-/// A host can die idle in the same moment in which a request is sent to it. When all that was written still
-/// lies in the pipe, the request has nothing to do with the death: it goes back into the queue, once.
+/// A host can die idle in the same moment in which a request is sent to it. Such a request has nothing to do
+/// with the death when the host has not read all of its header, as what is left in the pipe tells: then it goes
+/// back into the queue, once. (The prefix is often gone: a read that was already waiting takes it along.)
 bool Worker::take_back_unread(const JobPointer& job) {
   int unread = 0;
   if (job->sent_before || ioctl(process_->input.get(), FIONREAD, &unread) != 0) return false;
-  if (static_cast<std::size_t>(unread) != written_) return false;
+  if (written_ - static_cast<std::size_t>(unread) >= job->head.size()) return false;
   job->sent_before = true;
   job->deadline.reset();
   const std::lock_guard lock(shared_.mutex);

@@ -132,6 +132,7 @@ def trace(
             "",
             "give a function or a torch.nn.Module",
         )
+    args, kwargs = _distinct((args, kwargs))
     try:
         with _user_frames():
             exported = torch.export.export(module, args, kwargs or None, strict=False)
@@ -145,6 +146,20 @@ def trace(
             "torch.export needs a function of tensors without control flow on their values",
         ) from error
     return from_exported(exported, name)
+
+
+def _distinct(tree: Any) -> Any:
+    """The same tensors, none of them twice: export knows a tensor by its identity, and `trace(torch.mul, x, x)` would
+    record the square of one input."""
+    seen: set[int] = set()
+
+    def one(tensor: torch.Tensor) -> torch.Tensor:
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            return tensor
+        return tensor.detach().requires_grad_(tensor.requires_grad)
+
+    return torch.utils._pytree.tree_map_only(torch.Tensor, one, tree)
 
 
 @contextlib.contextmanager

@@ -72,6 +72,12 @@ inline std::size_t children() {
   return count;
 }
 
+/// kill -9 from outside, to the host that `client` has now; never to a group of our own (pid 0).
+inline void kill_host(const Client& client) {
+  const auto pid = static_cast<pid_t>(client.state().pid);
+  if (pid > 0) kill(pid, SIGKILL);
+}
+
 /// Gone, or a zombie that somebody else has to reap.
 inline bool is_gone(std::int64_t pid) {
   const std::string stat = stat_of(pid);

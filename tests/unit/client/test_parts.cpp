@@ -119,7 +119,8 @@ TEST(Log, LastWordsAreOfOneProcessAndFew) {
 }
 
 TEST(Protocol, AnErrorKeepsAKindThatWeKnow) {
-  const Diagnostic known = read_error({{"kind", "invalid_argument"}, {"message", "m"}, {"where", "w"}, {"remedy", "r"}});
+  const Diagnostic known =
+      read_error({{"kind", "invalid_argument"}, {"message", "m"}, {"where", "w"}, {"remedy", "r"}});
   EXPECT_EQ(known.kind, DiagnosticKind::invalid_argument);
   EXPECT_EQ(known.message + known.where + known.remedy, "mwr");
   EXPECT_EQ(read_error({{"kind", "of another version"}, {"message", "m"}}).kind, DiagnosticKind::host_error);

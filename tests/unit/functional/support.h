@@ -52,7 +52,8 @@ class GraphText {
   }
   [[nodiscard]] trace::Graph graph() const {
     const std::string text = R"({"format": "pallascope.trace", "version": 1, "graphs": [{"name": "g",
-      "kind": "inference", "inputs": [)" + inputs_ + "], \"nodes\": [" + nodes_ + "], \"outputs\": [" + outputs_ + "]}]}";
+      "kind": "inference", "inputs": [)" +
+                             inputs_ + "], \"nodes\": [" + nodes_ + "], \"outputs\": [" + outputs_ + "]}]}";
     const Result<trace::Program> program = trace::read_json(text, "test");
     EXPECT_TRUE(program.ok()) << pallascope::to_string(program.error()) << "\n" << text;
     return program->graphs.at(0);
@@ -62,8 +63,9 @@ class GraphText {
   GraphText& add(const std::string& name, const std::string& target, const std::string& args,
                  const std::string& kwargs, const std::string& outputs, bool list) {
     nodes_ += (nodes_.empty() ? "" : ",\n") + (R"({"name": ")" + name) + R"(", "target": ")" + target +
-              R"(", "args": [)" + with_values(args) + R"(], "kwargs": )" + with_values(kwargs) + R"(, "outputs": [)" +
-              outputs + R"(], "list_output": )" + (list ? "true" : "false") + R"(, "module": "m.)" + name + "\"}";
+              R"(", "args": [)" + with_values(args) + R"(], "kwargs": )" + with_values(kwargs) +
+              R"(, "outputs": [)" + outputs + R"(], "list_output": )" + (list ? "true" : "false") +
+              R"(, "module": "m.)" + name + "\"}";
     return *this;
   }
   GraphText& output_json(const std::string& text) {
@@ -120,7 +122,8 @@ inline void expect_refused(const GraphText& text, const std::vector<std::string>
   EXPECT_EQ(result.error().kind, DiagnosticKind::unsupported) << message;
   EXPECT_FALSE(result.error().where.empty()) << message;
   EXPECT_FALSE(result.error().remedy.empty()) << message;
-  for (const std::string& word : words) EXPECT_NE(message.find(word), std::string::npos) << word << " not in " << message;
+  for (const std::string& word : words)
+    EXPECT_NE(message.find(word), std::string::npos) << word << " not in " << message;
 }
 
 }  // namespace pallascope::functional::testing

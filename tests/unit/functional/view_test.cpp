@@ -70,19 +70,30 @@ TEST(Viewable, AgreesWithEnumeration) {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       const std::size_t other = random() % sizes.size();
       switch (random() % 6) {
-        case 0: std::swap(base.sizes[i], base.sizes[other]); std::swap(base.strides[i], base.strides[other]); break;
-        case 1: base.strides[i] *= 2; break;
-        case 2: base.strides[i] = 0; break;
-        default: break;
+        case 0:
+          std::swap(base.sizes[i], base.sizes[other]);
+          std::swap(base.strides[i], base.strides[other]);
+          break;
+        case 1:
+          base.strides[i] *= 2;
+          break;
+        case 2:
+          base.strides[i] = 0;
+          break;
+        default:
+          break;
       }
     }
     // Wanted sizes: the prime factors in another grouping, with ones strewn in.
     Ints wanted = {1};
     for (const std::int64_t size : base.sizes) {
       if (random() % 3 == 0) wanted.push_back(1);
-      if (random() % 2 == 0) wanted.back() *= size;
-      else if (size == 4 && random() % 2 == 0) wanted.insert(wanted.end(), {2, 2});
-      else wanted.push_back(size);
+      if (random() % 2 == 0)
+        wanted.back() *= size;
+      else if (size == 4 && random() % 2 == 0)
+        wanted.insert(wanted.end(), {2, 2});
+      else
+        wanted.push_back(size);
     }
     const bool expected = viewable_by_enumeration(base, wanted);
     ASSERT_EQ(viewable(base, wanted), expected) << round;

@@ -66,7 +66,7 @@ TEST(RandomAccess, ClaimsOfAffineExpressionsHold) {
         numel *= std::max<std::int64_t>(extent, 1) * (random.chance(20) ? 2 : 1);
     }
     const Shape sizes = random_factorisation(random, numel);
-    const Access found = access(context, e, axes, sizes);
+    const Access found = access(context, e, axes, sizes, all_steps);
     expect_claims_hold(found, values_of(context, e, axes, extents), product(sizes),
                        context.to_string(e) + " over " + to_text(extents) + " of " + to_text(sizes));
     if (HasFailure()) return;
@@ -94,7 +94,7 @@ TEST(RandomAccess, ClaimsOfAnyExpressionHold) {
     const std::int64_t most =
         values.data.empty() ? 3 : *std::max_element(values.data.begin(), values.data.end()) + 1;
     const Shape sizes = random_factorisation(random, std::max<std::int64_t>(most + random.between(-1, 3), 1));
-    expect_claims_hold(access(context, e, axes, sizes), values, product(sizes),
+    expect_claims_hold(access(context, e, axes, sizes, all_steps), values, product(sizes),
                        context.to_string(e) + " over " + to_text(extents) + " of " + to_text(sizes));
     if (HasFailure()) return;
   }
@@ -200,7 +200,7 @@ bool has_strides(const Array& array) {
 /// with a reshape between them, where no view of the whole buffer has the strides.
 TEST(RandomAccess, ChainsOfViewsAreClassifiedAndPlanned) {
   Random random(13);
-  int chains = 0, planned = 0, strided = 0, strided_affine = 0, strided_planned = 0;
+  int chains = 0, planned = 0, plain_planned = 0, strided = 0, strided_affine = 0, strided_planned = 0;
   for (int round = 0; round < 20'000; ++round) {
     Context context;
     View view = whole_buffer(context, random_sizes(random));
@@ -213,12 +213,20 @@ TEST(RandomAccess, ChainsOfViewsAreClassifiedAndPlanned) {
       ASSERT_EQ(value_at(context, view.index, view.axes, point), array.at(point)) << where;
     });
     if (HasFatalFailure()) return;
-    const Access found = access(context, view.index, view.axes, view.buffer_sizes);
+    const Access found = access(context, view.index, view.axes, view.buffer_sizes, all_steps);
     expect_claims_hold(found, array, numel, where);
     EXPECT_TRUE(found.in_bounds) << where;
+    const Access plain = access(context, view.index, view.axes, view.buffer_sizes);
+    expect_claims_hold(plain, array, numel, where);
+    if (found.plan && found.plan->split_shape.empty() && found.plan->expand_shape.empty()) {
+      EXPECT_EQ(plain.plan, found.plan) << where;
+    } else {
+      EXPECT_FALSE(plain.plan) << where;
+    }
     if (HasFailure()) return;
     ++chains;
     planned += found.plan ? 1 : 0;
+    plain_planned += plain.plan ? 1 : 0;
     if (product(array.shape) > 0 && has_strides(array)) {
       ++strided;
       strided_affine += found.affine ? 1 : 0;
@@ -227,6 +235,7 @@ TEST(RandomAccess, ChainsOfViewsAreClassifiedAndPlanned) {
   }
   RecordProperty("chains", chains);
   RecordProperty("chains_planned", planned);
+  RecordProperty("chains_planned_without_rare_steps", plain_planned);
   RecordProperty("strided", strided);
   RecordProperty("strided_affine", strided_affine);
   RecordProperty("strided_planned", strided_planned);
@@ -247,7 +256,7 @@ TEST(RandomAccess, PermutationsAndSplitsAlwaysHaveAPlan) {
     if (numel > 0) reshape(context, view, random_factorisation(random, numel));
     const std::string where =
         to_text(view.buffer_sizes) + view.history + " reads " + context.to_string(view.index);
-    const Access found = access(context, view.index, view.axes, view.buffer_sizes);
+    const Access found = access(context, view.index, view.axes, view.buffer_sizes, all_steps);
     ASSERT_TRUE(found.plan) << where << ": " << found.words;
     ASSERT_TRUE(found.injective && found.in_bounds) << where;
     expect_claims_hold(found, view.array, numel, where);

@@ -20,7 +20,7 @@ class AccessExamples : public ::testing::Test {
  protected:
   /// The access of a view, with all its claims checked by enumeration.
   Access look(const View& view) {
-    const Access found = access(context, view.index, view.axes, view.buffer_sizes);
+    const Access found = access(context, view.index, view.axes, view.buffer_sizes, all_steps);
     expect_claims_hold(found, view.array, product(view.buffer_sizes), view.history);
     return found;
   }
@@ -177,6 +177,10 @@ TEST_F(AccessExamples, ASliceThatIsSplitAfterwards) {
   reshape(context, view, {4, 24});
   permute(context, view, {1, 0});
   expect_plan(look(view), {{100}, {{2, 1, 96}}, {4, 24}, {1, 0}, {}, {24, 4}});
+  const Access plain = access(context, view.index, view.axes, view.buffer_sizes);
+  EXPECT_EQ(plain.access_class, AccessClass::general);
+  EXPECT_TRUE(plain.in_bounds && plain.injective);
+  EXPECT_EQ(plain.words, "general: a slice of the buffer would have to be split before it is transposed");
 }
 
 TEST_F(AccessExamples, GroupedQueriesExpandWithinAnAxis) {
@@ -189,6 +193,9 @@ TEST_F(AccessExamples, GroupedQueriesExpandWithinAnAxis) {
   EXPECT_EQ(found.words, "broadcast along j: each element is used 2 times");
   expect_plan(found,
               {{2, 4, 1, 3, 2}, whole({2, 4, 1, 3, 2}), {}, {0, 1, 2, 3, 4}, {2, 4, 2, 3, 2}, {2, 8, 3, 2}});
+  const Access plain = access(context, view.index, view.axes, view.buffer_sizes);
+  EXPECT_EQ(plain.access_class, AccessClass::general);
+  EXPECT_EQ(plain.words, "general: each element would have to be repeated within an axis");
 }
 
 TEST_F(AccessExamples, AConstantDimensionStandsWhereTheResultHasAOne) {

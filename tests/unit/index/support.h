@@ -355,6 +355,9 @@ inline void expand(Context& context, View& view, const Shape& shape) {
   });
 }
 
+/// Every step of a plan.
+constexpr AccessOptions all_steps{.split_slices = true, .expand_within_axes = true};
+
 /// What the plan reads at each point of the axes; throws if its result has a dimension that does not broadcast.
 inline Array read_over_axes(const Plan& plan, std::int64_t numel, const Shape& extents) {
   return run_plan(plan, numel).broadcast(extents);

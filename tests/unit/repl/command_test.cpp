@@ -48,9 +48,11 @@ TEST(FindCommand, SuggestsTheNearest) {
   const auto near = find_command("sumary", false);
   ASSERT_FALSE(near.ok());
   EXPECT_NE(near.error().remedy.find("`summary`"), std::string::npos);
-  const auto python = find_command("x.shape", false);
-  ASSERT_FALSE(python.ok());
-  EXPECT_NE(python.error().remedy.find("py x.shape"), std::string::npos);
+  Session session;
+  const Execution python = execute(session, "  f('x', \"y\")", false);
+  ASSERT_FALSE(python.result.ok());
+  EXPECT_EQ(python.result.error().kind, DiagnosticKind::unknown_command);
+  EXPECT_NE(python.result.error().remedy.find("`py f('x', \"y\")`"), std::string::npos);
 }
 
 TEST(ParseArguments, KnowsOptions) {
@@ -123,6 +125,23 @@ TEST(Envelope, HoldsResultOrError) {
   EXPECT_TRUE(bad["error"].contains("message"));
   EXPECT_TRUE(bad["error"].contains("where"));
   EXPECT_TRUE(bad["error"].contains("remedy"));
+}
+
+TEST(Errors, SayWhatWhereAndWhatToDo) {
+  EXPECT_EQ(error_text({DiagnosticKind::not_found, "there is no file", "a.pt2", "name another"}),
+            "there is no file\n  in a.pt2\n  → name another\n");
+  EXPECT_EQ(error_text({DiagnosticKind::host_error, "NameError: x", "File \"a.py\"\n  x", ""}),
+            "NameError: x\n  File \"a.py\"\n    x\n");
+}
+
+TEST(Errors, TracebacksAreCutToTheUsersFrames) {
+  EXPECT_EQ(
+      short_traceback("Traceback (most recent call last):\n"
+                      "  File \"/venv/lib/site-packages/torch/a.py\", line 1, in f\n    inner()\n    ^^^^^\n"
+                      "  File \"<repl>\", line 3, in <module>\n    1/0\n    ~^~\n"
+                      "ZeroDivisionError: division by zero\n"),
+      "File \"<repl>\", line 3, in <module>\n  1/0\n  ~^~");
+  EXPECT_EQ(short_traceback(""), "");
 }
 
 /// What a batch wrote to its two files.

@@ -51,6 +51,11 @@ TEST(Commands, APythonBlockGoesOnToAnEmptyLine) {
   EXPECT_EQ(split_commands("py print(1); check"), (Words{"py print(1)", "check"}));
 }
 
+TEST(Commands, ALineOfPythonMayHaveSemicolonsAtThePrompt) {
+  EXPECT_EQ(split_commands("py a = 1; a  # one\ncheck; summary", true),
+            (Words{"py a = 1; a  # one", "check", "summary"}));
+}
+
 TEST(Python, IsToldByTheFirstWord) {
   for (const char* line :
        {"def f(x): return x", "class A:", "import math", "from a import b", "@cache", "py 1 + 1", "py"}) {

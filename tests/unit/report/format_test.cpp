@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/report/alignment.h"
 #include "core/report/check.h"
 #include "core/report/diff.h"
 
@@ -38,6 +39,63 @@ TEST(Format, Figures) {
   EXPECT_EQ(figure_text("inf"), "inf");
   EXPECT_EQ(figure_text(nullptr), "–");
   EXPECT_EQ(figure_text(3), "3");
+}
+
+class Alignment : public ::testing::Test {
+ protected:
+  std::vector<TermPair> rows(index::Expression left, std::vector<index::AxisId> left_axes,
+                             index::Expression right, std::vector<index::AxisId> right_axes) {
+    schedule::IndexPair pair;
+    pair.left = left;
+    pair.right = right;
+    pair.left_axes = std::move(left_axes);
+    pair.right_axes = std::move(right_axes);
+    return aligned_terms(context, pair);
+  }
+  index::Context context;
+};
+
+TEST_F(Alignment, AxesOfDifferentNestsCorrespond) {
+  const auto i0 = context.add_axis("i0", 4), i1 = context.add_axis("i1", 16);
+  const auto j0 = context.add_axis("i0", 4), r1 = context.add_axis("r1", 8);
+  const std::vector<index::Expression> left = {context.of(i0), context.of(i1)},
+                                       right = {context.of(j0), context.of(r1)};
+  const std::vector<std::int64_t> strides = {16, 1}, apart = {16, 2};
+  const auto found = rows(context.linear(left, strides), {i0, i1}, context.linear(right, apart, 1), {j0, r1});
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].term, "i0");
+  EXPECT_TRUE(found[0].same);
+  EXPECT_EQ(found[1].term, "i1 / r1");
+  EXPECT_EQ(found[1].left, "1");
+  EXPECT_EQ(found[1].right, "2");
+  EXPECT_FALSE(found[1].same);
+  EXPECT_EQ(found[2].left, "");
+  EXPECT_EQ(found[2].right, "1");
+}
+
+TEST_F(Alignment, TransposedAxesCorrespondByStride) {
+  const auto i0 = context.add_axis("i0", 4), i1 = context.add_axis("i1", 8);
+  const auto j0 = context.add_axis("i0", 8), j1 = context.add_axis("i1", 4);
+  const std::vector<index::Expression> left = {context.of(i0), context.of(i1)},
+                                       right = {context.of(j0), context.of(j1)};
+  const std::vector<std::int64_t> strides = {8, 1}, turned = {1, 8};
+  const auto found = rows(context.linear(left, strides), {i0, i1}, context.linear(right, turned), {j0, j1});
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].term, "i0 / i1");
+  EXPECT_TRUE(found[0].same);
+  EXPECT_EQ(found[1].term, "i1 / i0");
+  EXPECT_TRUE(found[1].same);
+}
+
+TEST_F(Alignment, OtherTermsCorrespondWhenTheyReadTheSame) {
+  const auto i0 = context.add_axis("i0", 12), j0 = context.add_axis("r0", 12);
+  const auto quotient = [&](index::AxisId axis) {
+    return context.multiply(context.floor_div(context.of(axis), 5), 7);
+  };
+  const auto found =
+      rows(context.add(context.of(i0), quotient(i0)), {i0}, context.add(context.of(j0), quotient(j0)), {j0});
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_TRUE(found[0].same && found[1].same);
 }
 
 std::string applied(const std::vector<DiffLine>& lines, bool after) {

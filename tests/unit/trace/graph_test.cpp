@@ -116,9 +116,10 @@ TEST(NodeTest, ArgumentsByPlaceAndName) {
 TEST(NodeTest, UserFrameIsTheInnermostOutsideTorch) {
   Node node;
   EXPECT_EQ(node.user_frame(), nullptr);
-  node.stack = {{"/home/me/train.py", 3, "main", "model(x)"},
-                {"/home/me/model.py", 8, "forward", "self.l(x)"},
-                {"/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py", 134, "forward", "F.linear"}};
+  node.stack = {
+      {"/home/me/train.py", 3, "main", "model(x)"},
+      {"/home/me/model.py", 8, "forward", "self.l(x)"},
+      {"/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py", 134, "forward", "F.linear"}};
   ASSERT_NE(node.user_frame(), nullptr);
   EXPECT_EQ(node.user_frame()->file, "/home/me/model.py");
   node.stack.erase(node.stack.begin(), node.stack.begin() + 2);
@@ -145,7 +146,8 @@ TEST(Validate, AcceptsAGraph) { EXPECT_TRUE(validate(small_graph()).ok()); }
 
 TEST(Validate, Names) {
   const auto kind = DiagnosticKind::malformed_graph;
-  expect_problem(changed([](Graph& g) { g.values[ValueId(1)].name = "x"; }), kind, {"two values are named `x`"});
+  expect_problem(changed([](Graph& g) { g.values[ValueId(1)].name = "x"; }), kind,
+                 {"two values are named `x`"});
   expect_problem(changed([](Graph& g) { g.values[ValueId(1)].name = ""; }), kind, {"value has no name"});
   expect_problem(changed([](Graph& g) { g.nodes[NodeId(0)].name = ""; }), kind, {"node has no name"});
   expect_problem(changed([](Graph& g) { g.nodes[NodeId(0)].target = ""; }), kind, {"no target"});
@@ -155,9 +157,7 @@ TEST(Validate, Names) {
                    g.nodes.add(copy);
                  }),
                  kind, {"two nodes are named `add`"});
-  expect_problem(changed([](Graph& g) {
-                   g.nodes[NodeId(0)].kwargs.emplace_back("alpha", Argument{1.0});
-                 }),
+  expect_problem(changed([](Graph& g) { g.nodes[NodeId(0)].kwargs.emplace_back("alpha", Argument{1.0}); }),
                  kind, {"`alpha` stands twice", "node add"});
 }
 
@@ -168,8 +168,10 @@ TEST(Validate, Definitions) {
                  DiagnosticKind::undefined_value, {"no value of the graph"});
   const auto kind = DiagnosticKind::malformed_graph;
   expect_problem(changed([](Graph& g) { g.inputs.push_back(g.inputs[0]); }), kind, {"defined twice"});
-  expect_problem(changed([](Graph& g) { g.values[ValueId(1)].producer = NodeId(3); }), kind, {"another producer"});
-  expect_problem(changed([](Graph& g) { g.values[ValueId(1)].output_index = 1; }), kind, {"another producer"});
+  expect_problem(changed([](Graph& g) { g.values[ValueId(1)].producer = NodeId(3); }), kind,
+                 {"another producer"});
+  expect_problem(changed([](Graph& g) { g.values[ValueId(1)].output_index = 1; }), kind,
+                 {"another producer"});
   expect_problem(changed([](Graph& g) { g.values.add({"lost", std::nullopt, NodeId(), 0}); }), kind,
                  {"neither an input nor a node", "value lost"});
   expect_problem(changed([](Graph& g) { g.nodes[NodeId(0)].outputs = {ValueId(9)}; }), kind, {"no value"});
@@ -181,26 +183,32 @@ TEST(Validate, Metas) {
   const auto change = [](auto edit) {
     return changed([&](Graph& g) { edit(*g.values[ValueId(1)].tensor); });
   };
-  expect_problem(change([](TensorMeta& m) { m.strides.pop_back(); }), kind, {"2 sizes and 1 strides", "value add"});
+  expect_problem(change([](TensorMeta& m) { m.strides.pop_back(); }), kind,
+                 {"2 sizes and 1 strides", "value add"});
   expect_problem(change([](TensorMeta& m) { m.sizes[0] = -1; }), kind, {"size 0 is -1"});
   expect_problem(change([](TensorMeta& m) { m.strides[1] = -1; }), kind, {"stride 1 is -1"});
   expect_problem(change([](TensorMeta& m) { m.storage_offset = -4; }), kind, {"offset is -4"});
   const std::int64_t huge = std::int64_t{1} << 62;
-  expect_problem(change([&](TensorMeta& m) { m.sizes = {huge, huge}; }), DiagnosticKind::storage_bounds, {"64 bits"});
-  expect_problem(change([&](TensorMeta& m) { m.strides = {huge, huge}; }), DiagnosticKind::storage_bounds, {"64 bits"});
+  expect_problem(change([&](TensorMeta& m) { m.sizes = {huge, huge}; }), DiagnosticKind::storage_bounds,
+                 {"64 bits"});
+  expect_problem(change([&](TensorMeta& m) { m.strides = {huge, huge}; }), DiagnosticKind::storage_bounds,
+                 {"64 bits"});
   expect_problem(change([&](TensorMeta& m) { m.storage_offset = std::numeric_limits<std::int64_t>::max(); }),
                  DiagnosticKind::storage_bounds, {"64 bits"});
 }
 
 TEST(Validate, Outputs) {
-  const auto output = [](OutputKind kind, ValueId value, std::string target, std::optional<Argument> constant) {
-    return changed([&](Graph& g) { g.outputs.push_back({kind, value, std::move(target), std::move(constant)}); });
+  const auto output = [](OutputKind kind, ValueId value, std::string target,
+                         std::optional<Argument> constant) {
+    return changed(
+        [&](Graph& g) { g.outputs.push_back({kind, value, std::move(target), std::move(constant)}); });
   };
   const auto kind = DiagnosticKind::malformed_graph;
   EXPECT_TRUE(output(OutputKind::mutation, ValueId(1), "x", std::nullopt).ok());
-  expect_problem(output(OutputKind::mutation, ValueId(1), "add", std::nullopt), DiagnosticKind::undefined_value,
-                 {"`add` is no input"});
-  expect_problem(output(OutputKind::mutation, ValueId(), "x", std::nullopt), kind, {"no tensor to write back"});
+  expect_problem(output(OutputKind::mutation, ValueId(1), "add", std::nullopt),
+                 DiagnosticKind::undefined_value, {"`add` is no input"});
+  expect_problem(output(OutputKind::mutation, ValueId(), "x", std::nullopt), kind,
+                 {"no tensor to write back"});
   expect_problem(output(OutputKind::user_output, ValueId(5), "", std::nullopt), kind, {"no value"});
   expect_problem(output(OutputKind::user_output, ValueId(1), "", Argument{true}), kind, {"at once"});
   expect_problem(changed([](Graph& g) {

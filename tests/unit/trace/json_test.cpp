@@ -1,10 +1,11 @@
 // The JSON format: round trips, one diagnostic for every way to be wrong, and text damaged at random.
+#include "core/trace/json.h"
+
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
 
-#include "core/trace/json.h"
 #include "tests/unit/trace/support.h"
 
 namespace pallascope::trace {
@@ -56,15 +57,17 @@ TEST(TraceJson, ReadsWhatItSays) {
   EXPECT_EQ(program->weights.at("w").member, "data/weights/weight_0");
   EXPECT_EQ(program->weights.at("w").bytes, 1040);
   const Graph& graph = program->graphs.at(0);
-  EXPECT_EQ(to_string(graph),
-            "graph forward (inference)\n"
-            "  p_w: f32[16,16] = parameter w\n"
-            "  x: bf16[2,16] = user input\n"
-            "  gelu: bf16[2,16] = aten.gelu.default(x, z_last=1, approximate=\"ta\\nnh \xc3\xa9\")\n"
-            "  odd: (getitem: f32[], odd.1: None) = aten.odd.default(None, True, 2, 0.5, -1e-05, 1e+300, inf, -inf, "
-            "nan, i64, cpu, channels_last, strided, [], [gelu, None, [1, 2]], 9223372036854775807, -0.0, 100.0)\n"
-            "  x <- gelu\n"
-            "  return getitem, None, 3\n");
+  EXPECT_EQ(
+      to_string(graph),
+      "graph forward (inference)\n"
+      "  p_w: f32[16,16] = parameter w\n"
+      "  x: bf16[2,16] = user input\n"
+      "  gelu: bf16[2,16] = aten.gelu.default(x, z_last=1, approximate=\"ta\\nnh \xc3\xa9\")\n"
+      "  odd: (getitem: f32[], odd.1: None) = aten.odd.default(None, True, 2, 0.5, -1e-05, 1e+300, inf, "
+      "-inf, "
+      "nan, i64, cpu, channels_last, strided, [], [gelu, None, [1, 2]], 9223372036854775807, -0.0, 100.0)\n"
+      "  x <- gelu\n"
+      "  return getitem, None, 3\n");
   const TensorMeta& weight = *graph.values[graph.inputs[0].value].tensor;
   EXPECT_EQ(weight.strides, (std::vector<std::int64_t>{1, 16}));
   EXPECT_EQ(weight.storage_offset, 4);
@@ -122,7 +125,8 @@ TEST(TraceJson, TextThatIsNotUtf8IsStillReadable) {
 TEST(TraceJson, NotJson) {
   const auto kind = DiagnosticKind::malformed_json;
   expect_problem(read_json("", "empty.json"), kind, {"the text is empty", "empty.json"});
-  expect_problem(read_json(std::string(kText).substr(0, 400), "small.json"), kind, {"ends in the middle", "line 9, column 6 (byte 400)"});
+  expect_problem(read_json(std::string(kText).substr(0, 400), "small.json"), kind,
+                 {"ends in the middle", "line 9, column 6 (byte 400)"});
   expect_problem(read_json("{\"a\": nul}", "a.json"), kind, {"is not JSON", "line 1, column"});
   expect_problem(read_json("{\"a\": NaN}", "a.json"), kind, {"is not JSON"});
   expect_problem(read_json("{\"a\": 1e999}", "a.json"), kind, {"1e999"});
@@ -132,7 +136,8 @@ TEST(TraceJson, NotJson) {
 }
 
 TEST(TraceJson, AnotherFormatOrVersion) {
-  expect_problem(changed("pallascope.trace", "other"), DiagnosticKind::malformed_graph, {"`other`", "small.json: $"});
+  expect_problem(changed("pallascope.trace", "other"), DiagnosticKind::malformed_graph,
+                 {"`other`", "small.json: $"});
   expect_problem(changed("\"version\": 1", "\"version\": 2"), DiagnosticKind::schema_version,
                  {"version 2", "version 1"});
   expect_problem(changed("\"version\": 1,", ""), DiagnosticKind::missing_member, {"`version`"});
@@ -147,8 +152,10 @@ TEST(TraceJson, WrongShapes) {
   expect_problem(changed("[16, 16]", "[16, 1.5]"), kind, {"a number"});
   expect_problem(changed("[16, 16]", "[16, 99999999999999999999]"), kind, {"64 bits", "sizes[1]"});
   expect_problem(changed("[16, 16]", "16"), kind, {"a list is expected", "inputs[0].tensor.sizes"});
-  expect_problem(changed("\"kind\": \"parameter\"", "\"kind\": \"weight\""), kind, {"`weight` is no kind of input"});
-  expect_problem(changed("\"kind\": \"mutation\"", "\"kind\": \"change\""), kind, {"`change` is no kind of output"});
+  expect_problem(changed("\"kind\": \"parameter\"", "\"kind\": \"weight\""), kind,
+                 {"`weight` is no kind of input"});
+  expect_problem(changed("\"kind\": \"mutation\"", "\"kind\": \"change\""), kind,
+                 {"`change` is no kind of output"});
   expect_problem(changed("\"kind\": \"inference\"", "\"kind\": \"x\""), kind, {"`x` is no kind of graph"});
   expect_problem(changed("\"requires_grad\": true", "\"requires_grad\": 1"), kind, {"true or false"});
   expect_problem(changed("\"line\": 26", "\"line\": -1"), kind, {"no line number"});
@@ -156,7 +163,8 @@ TEST(TraceJson, WrongShapes) {
   expect_problem(changed("\"bytes\": 1040", "\"bytes\": -1"), kind, {"-1 bytes"});
   expect_problem(changed("\"name\": \"odd.1\"", "\"name\": \"x\""), kind, {"two values are named `x`"});
   expect_problem(changed("\"name\": \"odd\"", "\"name\": \"gelu\""), kind, {"two nodes are named `gelu`"});
-  expect_problem(changed("\"strides\": [1, 16]", "\"strides\": [1]"), kind, {"2 sizes and 1 strides", "graphs[0]"});
+  expect_problem(changed("\"strides\": [1, 16]", "\"strides\": [1]"), kind,
+                 {"2 sizes and 1 strides", "graphs[0]"});
   expect_problem(changed("\"constant\": 3", "\"constant\": {\"x\": 3}"), kind, {"expected"});
 }
 
@@ -168,11 +176,12 @@ TEST(TraceJson, WrongArguments) {
   expect_problem(changed("{\"device\": \"cpu\"}", "\"cpu\""), kind, {"a string is no argument"});
   expect_problem(changed("{\"device\": \"cpu\"}", "{}"), kind, {"an object is no argument"});
   expect_problem(changed("9223372036854775807", "9223372036854775808"), kind, {"64 bits"});
-  expect_problem(changed("{\"dtype\": \"i64\"}", "{\"dtype\": \"i63\"}"), DiagnosticKind::unknown_dtype, {"i63"});
+  expect_problem(changed("{\"dtype\": \"i64\"}", "{\"dtype\": \"i63\"}"), DiagnosticKind::unknown_dtype,
+                 {"i63"});
   expect_problem(changed("\"dtype\": \"f32\", \"sizes\": [16", "\"dtype\": \"f31\", \"sizes\": [16"),
                  DiagnosticKind::unknown_dtype, {"f31", "inputs[0].tensor.dtype"});
-  expect_problem(changed("[{\"value\": \"x\"}]", "[{\"value\": \"getitem\"}]"), DiagnosticKind::undefined_value,
-                 {"node `gelu` uses `getitem`"});
+  expect_problem(changed("[{\"value\": \"x\"}]", "[{\"value\": \"getitem\"}]"),
+                 DiagnosticKind::undefined_value, {"node `gelu` uses `getitem`"});
   expect_problem(changed("\"value\": \"getitem\"", "\"value\": \"nothing\""), DiagnosticKind::undefined_value,
                  {"`nothing` is not defined", "outputs[0]"});
   expect_problem(changed("\"target\": \"x\"}]}]", "\"target\": \"y\"}]}]"), DiagnosticKind::undefined_value,
@@ -186,7 +195,8 @@ TEST(TraceJson, SymbolsAndSubgraphs) {
   expect_problem(changed("\"offset\": 4", "\"offset\": {\"symbol\": \"s2\"}"), DiagnosticKind::symbolic_size,
                  {"`s2`"});
   expect_problem(changed("aten.odd.default", "_operator.getitem"), DiagnosticKind::unsupported, {"getitem"});
-  expect_problem(changed("aten.odd.default", "higher_order.cond"), DiagnosticKind::unsupported, {"higher_order.cond"});
+  expect_problem(changed("aten.odd.default", "higher_order.cond"), DiagnosticKind::unsupported,
+                 {"higher_order.cond"});
 }
 
 TEST(TraceJson, EveryPrefixIsADiagnostic) {
@@ -209,9 +219,15 @@ TEST(TraceJson, DamagedTextIsReadOrRefused) {
     for (int i = 0; i < changes; ++i) {
       const std::size_t at = random() % damaged.size();
       switch (random() % 3) {
-        case 0: damaged[at] = static_cast<char>(random() % 256); break;
-        case 1: damaged[at] = likely[random() % likely.size()]; break;
-        default: damaged.erase(at, 1 + random() % 8); break;
+        case 0:
+          damaged[at] = static_cast<char>(random() % 256);
+          break;
+        case 1:
+          damaged[at] = likely[random() % likely.size()];
+          break;
+        default:
+          damaged.erase(at, 1 + random() % 8);
+          break;
       }
     }
     const Result<Program> program = read_json(damaged, "damaged.json");
@@ -236,7 +252,8 @@ TEST(TraceJson, MegabytesAreQuick) {
     node.args = {Argument{ValueId(graph.values.size() - 1)}};
     if (i == 0) node.args = {Argument{ValueId(1)}};
     node.stack = {{"model.py", i, "forward", "x = relu(x)"}};
-    node.outputs = {graph.values.add({node.name, graph.values[ValueId(1)].tensor, NodeId(graph.nodes.size()), 0})};
+    node.outputs = {
+        graph.values.add({node.name, graph.values[ValueId(1)].tensor, NodeId(graph.nodes.size()), 0})};
     graph.nodes.add(std::move(node));
   }
   const std::string text = write_json(program);

@@ -30,7 +30,8 @@ TEST(Open, BundlesAsFolderAndZip) {
   const TemporaryFolder folder;
   write_file(folder / "bundle/bundle.json", kBundle);
   write_file(folder / "bundle/program.json", program_text());
-  write_zip(folder / "bundle.zip", {{"bundle.json", kBundle}, {"program.json", program_text()}, {"inputs/x", "1234"}});
+  write_zip(folder / "bundle.zip",
+            {{"bundle.json", kBundle}, {"program.json", program_text()}, {"inputs/x", "1234"}});
   for (const char* name : {"bundle", "bundle.zip"}) {
     const Result<Program> program = open(folder / name);
     ASSERT_TRUE(program.ok()) << pallascope::to_string(program.error());

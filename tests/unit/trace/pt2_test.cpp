@@ -1,8 +1,7 @@
 // .pt2 archives: what torch.export.save writes (data/, see make_fixtures.py), and the same with one thing wrong.
-#include "core/trace/pt2_graph.h"
-
 #include <random>
 
+#include "core/trace/pt2_graph.h"
 #include "tests/unit/trace/support.h"
 
 namespace pallascope::trace {
@@ -97,7 +96,8 @@ TEST(Pt2, ListedMutationsAndUnusedOutputs) {
   const Graph graph = graph_of("writes_functional.pt2");
   std::vector<std::string> mutations;
   for (const Output& output : graph.outputs)
-    if (output.kind == OutputKind::mutation) mutations.push_back(output.target + " <- " + graph.values[output.value].name);
+    if (output.kind == OutputKind::mutation)
+      mutations.push_back(output.target + " <- " + graph.values[output.value].name);
   EXPECT_EQ(mutations, (std::vector<std::string>{"b_count <- mul_1", "x <- relu"}));
   EXPECT_EQ(to_string(graph, *graph.find_node("max_1")),
             "max_1: (getitem_6: f32[5], max_1.1: i64[5]) = aten.max.dim(slice_scatter_1, 1)");
@@ -111,19 +111,21 @@ TEST(Pt2, TrainingBatchNorm) {
 }
 
 TEST(Pt2, CompositeOperators) {
-  EXPECT_EQ(node_lines(graph_of("attention.pt2")),
-            "scaled_dot_product_attention: f32[1,2,4,8] = aten.scaled_dot_product_attention.default(q, k, v, None, "
-            "0.0, True)\n"
-            "einsum: f32[1,2,4,4] = aten.einsum.default(\"bhsd,bhtd->bhst\", [scaled_dot_product_attention, k])\n"
-            "gt: bool[1,2,4,4] = aten.gt.Scalar(einsum, 0)\n"
-            "masked_fill: f32[1,2,4,4] = aten.masked_fill.Scalar(einsum, gt, -inf)\n"
-            "_assert_tensor_metadata_default: () = aten._assert_tensor_metadata.default(masked_fill, dtype=f32, "
-            "device=cpu, layout=strided)\n"
-            "to: bf16[1,2,4,4] = aten.to.dtype(masked_fill, bf16)\n");
+  EXPECT_EQ(
+      node_lines(graph_of("attention.pt2")),
+      "scaled_dot_product_attention: f32[1,2,4,8] = aten.scaled_dot_product_attention.default(q, k, v, None, "
+      "0.0, True)\n"
+      "einsum: f32[1,2,4,4] = aten.einsum.default(\"bhsd,bhtd->bhst\", [scaled_dot_product_attention, k])\n"
+      "gt: bool[1,2,4,4] = aten.gt.Scalar(einsum, 0)\n"
+      "masked_fill: f32[1,2,4,4] = aten.masked_fill.Scalar(einsum, gt, -inf)\n"
+      "_assert_tensor_metadata_default: () = aten._assert_tensor_metadata.default(masked_fill, dtype=f32, "
+      "device=cpu, layout=strided)\n"
+      "to: bf16[1,2,4,4] = aten.to.dtype(masked_fill, bf16)\n");
 }
 
 TEST(Pt2, SurvivesTheJsonRoundTrip) {
-  for (const char* name : {"mlp.pt2", "writes.pt2", "writes_functional.pt2", "batch_norm.pt2", "attention.pt2"}) {
+  for (const char* name :
+       {"mlp.pt2", "writes.pt2", "writes_functional.pt2", "batch_norm.pt2", "attention.pt2"}) {
     const Program program = read_pt2(fixture(name)).value();
     const std::string text = write_json(program);
     EXPECT_EQ(write_json(read_json(text, name).value()), text) << name;
@@ -143,11 +145,14 @@ TEST(Pt2, AnyTopFolderOrNone) {
 }
 
 TEST(Pt2, SchemaVersions) {
-  EXPECT_TRUE(changed("\"schema_version\":{\"major\":8,\"minor\":20}", "\"schema_version\":{\"major\":8,\"minor\":3}").ok());
+  EXPECT_TRUE(
+      changed("\"schema_version\":{\"major\":8,\"minor\":20}", "\"schema_version\":{\"major\":8,\"minor\":3}")
+          .ok());
   EXPECT_TRUE(changed("\"minor\":20}", "\"minor\":99}").ok());
   expect_problem(changed("\"major\":8", "\"major\":9"), DiagnosticKind::schema_version,
                  {"version 9.20", "major version 8", "schema_version"});
-  expect_problem(changed("\"schema_version\"", "\"version\""), DiagnosticKind::missing_member, {"`schema_version`"});
+  expect_problem(changed("\"schema_version\"", "\"version\""), DiagnosticKind::missing_member,
+                 {"`schema_version`"});
 }
 
 TEST(Pt2, MissingMembers) {
@@ -160,23 +165,28 @@ TEST(Pt2, MissingMembers) {
   const auto kind = DiagnosticKind::missing_member;
   expect_problem(without("models/model.json"), kind, {"models/model.json"});
   expect_problem(without("model_weights_config.json"), kind, {"data/weights/model_weights_config.json"});
-  expect_problem(without("model_constants_config.json"), kind, {"data/constants/model_constants_config.json"});
+  expect_problem(without("model_constants_config.json"), kind,
+                 {"data/constants/model_constants_config.json"});
   expect_problem(without("weights/weight_2"), kind, {"data/weights/weight_2", "h.1.weight"});
   expect_problem(without("archive_format"), kind, {"archive_format"});
   expect_problem(read_changed("mlp.pt2", "weights_config.json",
                               [](std::string& text) { replace(text, "\"h.0.bias\"", "\"h.0.bios\""); }),
                  kind, {"`h.0.bias`", "input p_h_0_bias"});
-  expect_problem(changed("\"tensor_values\"", "\"values\""), kind, {"`tensor_values`", "$.graph_module.graph"});
+  expect_problem(changed("\"tensor_values\"", "\"values\""), kind,
+                 {"`tensor_values`", "$.graph_module.graph"});
 }
 
 TEST(Pt2, OtherPackages) {
   const TemporaryFolder folder;
-  const auto package = [&](const Members& members) { return read_pt2(write_zip(folder / "other.pt2", members)); };
+  const auto package = [&](const Members& members) {
+    return read_pt2(write_zip(folder / "other.pt2", members));
+  };
   const auto kind = DiagnosticKind::wrong_package;
   expect_problem(package({{"m/archive_format", "pt2"}, {"m/data/aotinductor/model/abc.so", "x"}}), kind,
                  {"AOTInductor", "torch.export.save"});
   expect_problem(package({{"m/data.pkl", "x"}, {"m/version", "3"}}), kind, {"TorchScript"});
-  expect_problem(package({{"version", "8"}, {"serialized_exported_program.json", "{}"}}), kind, {"before 2.7"});
+  expect_problem(package({{"version", "8"}, {"serialized_exported_program.json", "{}"}}), kind,
+                 {"before 2.7"});
   expect_problem(package({{"m/archive_format", "pt3"}, {"m/models/model.json", "{}"}}), kind, {"`pt3`"});
   expect_problem(package({{"readme.txt", "hello"}}), DiagnosticKind::missing_member, {"models/model.json"});
 }
@@ -200,7 +210,8 @@ TEST(Pt2, DamagedMembers) {
   expect_problem(read_changed("mlp.pt2", "weights_config.json", cut), DiagnosticKind::malformed_json,
                  {"weights_config.json"});
   const TemporaryFolder folder;
-  const std::filesystem::path path = write_zip(folder / "flipped.pt2", testing::members_of(fixture("mlp.pt2")));
+  const std::filesystem::path path =
+      write_zip(folder / "flipped.pt2", testing::members_of(fixture("mlp.pt2")));
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   const std::string whole((std::istreambuf_iterator<char>(file)), {});
   file.clear();
@@ -212,11 +223,13 @@ TEST(Pt2, DamagedMembers) {
 
 TEST(Pt2, DtypesAndStorage) {
   const auto config = [](const std::string& from, const std::string& to) {
-    return read_changed("mlp.pt2", "weights_config.json", [&](std::string& text) { replace(text, from, to); });
+    return read_changed("mlp.pt2", "weights_config.json",
+                        [&](std::string& text) { replace(text, from, to); });
   };
-  expect_problem(changed("\"linear_1\":{\"dtype\":7", "\"linear_1\":{\"dtype\":99"), DiagnosticKind::unknown_dtype,
-                 {"`linear_1`", "99", "tensor_values.linear_1"});
-  expect_problem(config("\"dtype\": 7", "\"dtype\": 33"), DiagnosticKind::unknown_dtype, {"`h.0.weight`", "33"});
+  expect_problem(changed("\"linear_1\":{\"dtype\":7", "\"linear_1\":{\"dtype\":99"),
+                 DiagnosticKind::unknown_dtype, {"`linear_1`", "99", "tensor_values.linear_1"});
+  expect_problem(config("\"dtype\": 7", "\"dtype\": 33"), DiagnosticKind::unknown_dtype,
+                 {"`h.0.weight`", "33"});
   // One row more than weight_0 holds.
   expect_problem(config("\"as_int\": 8", "\"as_int\": 9"), DiagnosticKind::storage_bounds,
                  {"`h.0.weight` (f32[9,4])", "144 bytes", "weight_0", "128", "h.0.weight.tensor_meta"});
@@ -229,7 +242,8 @@ TEST(Pt2, DtypesAndStorage) {
   // The graph's own meta must fit too, though the configuration is right.
   expect_problem(changed("\"p_h_0_bias\":{\"dtype\":7,\"sizes\":[{\"as_int\":8}]",
                          "\"p_h_0_bias\":{\"dtype\":7,\"sizes\":[{\"as_int\":9}]"),
-                 DiagnosticKind::storage_bounds, {"`h.0.bias` (f32[9])", "36 bytes", "32", "input p_h_0_bias"});
+                 DiagnosticKind::storage_bounds,
+                 {"`h.0.bias` (f32[9])", "36 bytes", "32", "input p_h_0_bias"});
   // A smaller tensor in the same storage is a view of it, as tied or sliced weights are.
   EXPECT_TRUE(config("\"as_int\": 8", "\"as_int\": 7").ok());
   expect_problem(config("\"layout\": 7", "\"layout\": 2"), DiagnosticKind::unsupported, {"sparse_csr"});
@@ -249,11 +263,13 @@ TEST(Pt2, SymbolicSizes) {
   expect_problem(read_changed("mlp.pt2", "models/model.json",
                               [&](std::string& text) {
                                 replace(text, "\"sym_int_values\":{}", symbols);
-                                replace(text, "{\"as_string\":\"tanh\"}", "{\"as_sym_int\":{\"as_name\":\"n\"}}");
+                                replace(text, "{\"as_string\":\"tanh\"}",
+                                        "{\"as_sym_int\":{\"as_name\":\"n\"}}");
                               }),
                  DiagnosticKind::symbolic_size, {"node `gelu`", "`n` (s0)"});
-  expect_problem(changed("{\"as_string\":\"tanh\"}", "{\"as_sym_ints\":[{\"as_int\":1},{\"as_name\":\"u0\"}]}"),
-                 DiagnosticKind::symbolic_size, {"`u0`"});
+  expect_problem(
+      changed("{\"as_string\":\"tanh\"}", "{\"as_sym_ints\":[{\"as_int\":1},{\"as_name\":\"u0\"}]}"),
+      DiagnosticKind::symbolic_size, {"`u0`"});
   EXPECT_TRUE(changed("{\"as_string\":\"tanh\"}", "{\"as_sym_ints\":[{\"as_int\":1}]}").ok());
   expect_problem(changed("\"outputs\":[{\"as_tensor\":{\"name\":\"gelu\"}}]",
                          "\"outputs\":[{\"as_sym_int\":{\"as_name\":\"gelu\"}}]"),
@@ -263,7 +279,8 @@ TEST(Pt2, SymbolicSizes) {
   // A symbol that no node uses is only an unused argument.
   EXPECT_TRUE(read_changed("mlp.pt2", "models/model.json", [&](std::string& text) {
                 replace(text, "\"sym_int_values\":{}", symbols);
-                replace(text, "{\"as_int\":3}],\"outputs\"", "{\"as_sym_int\":{\"as_name\":\"n\"}}],\"outputs\"");
+                replace(text, "{\"as_int\":3}],\"outputs\"",
+                        "{\"as_sym_int\":{\"as_name\":\"n\"}}],\"outputs\"");
               }).ok());
 }
 
@@ -278,8 +295,9 @@ TEST(Pt2, WhatHasNoPlaceInAGraph) {
   expect_problem(argument("{\"as_complex\":{\"real\":1.0,\"imag\":1.0}}"), kind, {"a complex number"});
   expect_problem(argument("{\"as_operator\":\"torch.ops.aten.add\"}"), kind, {"an operator"});
   expect_problem(argument("{\"as_new_thing\":1}"), kind, {"`as_new_thing`"});
-  expect_problem(changed("{\"user_output\":{\"arg\":{\"as_none\":true}}}", "{\"token\":{\"arg\":{\"name\":\"t\"}}}"),
-                 kind, {"`token`"});
+  expect_problem(
+      changed("{\"user_output\":{\"arg\":{\"as_none\":true}}}", "{\"token\":{\"arg\":{\"name\":\"t\"}}}"),
+      kind, {"`token`"});
   expect_problem(changed("{\"user_input\":{\"arg\":{\"as_tensor\":{\"name\":\"x\"}}}}",
                          "{\"token\":{\"arg\":{\"name\":\"x\"}}}"),
                  kind, {"`x`", "`token`"});
@@ -287,8 +305,9 @@ TEST(Pt2, WhatHasNoPlaceInAGraph) {
 
 TEST(Pt2, UndefinedAndRepeatedValues) {
   const std::string gelu_output = "\"outputs\":[{\"as_tensor\":{\"name\":\"gelu\"}}]";
-  expect_problem(changed("\"arg\":{\"as_tensor\":{\"name\":\"gelu\"}}", "\"arg\":{\"as_tensor\":{\"name\":\"add\"}}"),
-                 DiagnosticKind::undefined_value, {"`add`", "node `linear_1`", "nodes[2]"});
+  expect_problem(
+      changed("\"arg\":{\"as_tensor\":{\"name\":\"gelu\"}}", "\"arg\":{\"as_tensor\":{\"name\":\"add\"}}"),
+      DiagnosticKind::undefined_value, {"`add`", "node `linear_1`", "nodes[2]"});
   expect_problem(changed("{\"user_output\":{\"arg\":{\"as_tensor\":{\"name\":\"add\"}}}}",
                          "{\"user_output\":{\"arg\":{\"as_tensor\":{\"name\":\"adds\"}}}}"),
                  DiagnosticKind::undefined_value, {"the output `adds`"});
@@ -296,14 +315,15 @@ TEST(Pt2, UndefinedAndRepeatedValues) {
                  DiagnosticKind::malformed_graph, {"two values are named `linear`"});
   expect_problem(changed(gelu_output, "\"outputs\":[{\"as_tensor\":{\"name\":\"gelo\"}}]"),
                  DiagnosticKind::missing_member, {"`tensor_values` has no entry for `gelo`"});
-  expect_problem(changed("\"input_specs\":[", "\"input_specs\":[{\"user_input\":{\"arg\":{\"as_none\":true}}},"),
-                 DiagnosticKind::malformed_graph, {"one input spec", "8 inputs"});
+  expect_problem(
+      changed("\"input_specs\":[", "\"input_specs\":[{\"user_input\":{\"arg\":{\"as_none\":true}}},"),
+      DiagnosticKind::malformed_graph, {"one input spec", "8 inputs"});
   expect_problem(changed("\"strides\":[{\"as_int\":8},{\"as_int\":1}]", "\"strides\":[{\"as_int\":8}]"),
                  DiagnosticKind::malformed_graph, {"strides", "graph model"});
   expect_problem(changed("{\"as_string\":\"tanh\"}", "{\"as_string\":\"tanh\",\"as_int\":1}"),
                  DiagnosticKind::malformed_graph, {"exactly one member"});
-  expect_problem(changed("{\"as_string\":\"tanh\"}", "{\"as_float\":\"tanh\"}"), DiagnosticKind::malformed_graph,
-                 {"a float"});
+  expect_problem(changed("{\"as_string\":\"tanh\"}", "{\"as_float\":\"tanh\"}"),
+                 DiagnosticKind::malformed_graph, {"a float"});
   expect_problem(changed("{\"as_string\":\"tanh\"}", "{\"as_layout\":12}"), DiagnosticKind::malformed_graph,
                  {"12 is no layout"});
 }
@@ -312,7 +332,8 @@ TEST(Pt2, NodesOfOlderMinorVersions) {
   // No names, no kinds: the node takes its output's name; the first argument is positional, the others have names.
   const Result<Program> program = read_changed("mlp.pt2", "models/model.json", [](std::string& text) {
     for (std::size_t at = 0; (at = text.find(",\"kind\":", at)) != std::string::npos;) text.erase(at, 9);
-    for (std::size_t at = 0; (at = text.find("\"is_hop_single_tensor_return\":null,\"name\":\"", at)) != std::string::npos;) {
+    for (std::size_t at = 0;
+         (at = text.find("\"is_hop_single_tensor_return\":null,\"name\":\"", at)) != std::string::npos;) {
       at += std::string("\"is_hop_single_tensor_return\":null").size();
       text.erase(at, text.find('}', at) - at);
     }
@@ -327,14 +348,19 @@ TEST(Pt2, NodesOfOlderMinorVersions) {
 TEST(Pt2, GetitemNodesAreFolded) {
   // `max_1` as FX has it: a node without named outputs, and two getitem nodes that take them.
   const auto getitem = [](const std::string& name, const std::string& index) {
-    return ",{\"target\":\"_operator.getitem\",\"inputs\":[{\"name\":\"a\",\"arg\":{\"as_tensor\":{\"name\":\"max_1\"}},"
-           "\"kind\":1},{\"name\":\"b\",\"arg\":{\"as_int\":" + index + "},\"kind\":1}],\"outputs\":[{\"as_tensor\":{\"name\":\"" +
-           name + "\"}}],\"metadata\":{},\"name\":\"" + name + "\"}";
+    return ",{\"target\":\"_operator.getitem\",\"inputs\":[{\"name\":\"a\",\"arg\":{\"as_tensor\":{\"name\":"
+           "\"max_1\"}},"
+           "\"kind\":1},{\"name\":\"b\",\"arg\":{\"as_int\":" +
+           index + "},\"kind\":1}],\"outputs\":[{\"as_tensor\":{\"name\":\"" + name +
+           "\"}}],\"metadata\":{},\"name\":\"" + name + "\"}";
   };
   const auto with = [&](const std::string& nodes) {
     return read_changed("writes.pt2", "models/model.json", [&](std::string& text) {
-      replace(text, "\"outputs\":[{\"as_tensor\":{\"name\":\"getitem_2\"}},{\"as_tensor\":{\"name\":\"getitem_3\"}}]",
-              "\"outputs\":[{\"as_tensor\":{\"name\":\"max_1_unused_0\"}},{\"as_tensor\":{\"name\":\"max_1_unused_1\"}}]");
+      replace(
+          text,
+          "\"outputs\":[{\"as_tensor\":{\"name\":\"getitem_2\"}},{\"as_tensor\":{\"name\":\"getitem_3\"}}]",
+          "\"outputs\":[{\"as_tensor\":{\"name\":\"max_1_unused_0\"}},{\"as_tensor\":{\"name\":\"max_1_"
+          "unused_1\"}}]");
       replace(text, "\"getitem_2\":{\"dtype\"", "\"max_1_unused_0\":{\"dtype\"");
       replace(text, "\"getitem_3\":{\"dtype\"", "\"max_1_unused_1\":{\"dtype\"");
       replace(text, "\"name\":\"max_1\"}", "\"name\":\"max_1\"}" + nodes);
@@ -346,7 +372,8 @@ TEST(Pt2, GetitemNodesAreFolded) {
   EXPECT_EQ(to_string(graph, *graph.find_node("max_1")),
             "max_1: (getitem_2: f32[5], max_1.1: i64[5]) = aten.max.dim(linear, 1)");
   EXPECT_EQ(graph.find_node("getitem_2"), std::nullopt);
-  expect_problem(with(getitem("getitem_2", "2")), DiagnosticKind::malformed_graph, {"`getitem_2`", "past the list"});
+  expect_problem(with(getitem("getitem_2", "2")), DiagnosticKind::malformed_graph,
+                 {"`getitem_2`", "past the list"});
 }
 
 TEST(Pt2, DamagedModelsAreReadOrRefused) {
@@ -360,10 +387,13 @@ TEST(Pt2, DamagedModelsAreReadOrRefused) {
     std::string damaged = text;
     for (std::size_t i = 0; i <= random() % 3; ++i) {
       // Keys, names and numbers keep the text JSON; now and then anything may go.
-      const std::size_t at = damaged.find_first_of("0123456789_abcdefghijklmnopqrstuvwxyz", random() % damaged.size());
+      const std::size_t at =
+          damaged.find_first_of("0123456789_abcdefghijklmnopqrstuvwxyz", random() % damaged.size());
       if (at == std::string::npos) continue;
-      if (random() % 8 == 0) damaged.erase(at, 1 + random() % 30);
-      else damaged[at] = likely[random() % (random() % 8 == 0 ? likely.size() : 16)];
+      if (random() % 8 == 0)
+        damaged.erase(at, 1 + random() % 30);
+      else
+        damaged[at] = likely[random() % (random() % 8 == 0 ? likely.size() : 16)];
     }
     const Result<JsonValue> document = parse_json(damaged, "damaged");
     if (!document.ok()) continue;
@@ -396,7 +426,8 @@ TEST(Pt2Text, ModuleStacks) {
   EXPECT_EQ(parse_module_stack("L__self__,,__main__.M;L__self__h.0,h.0,torch.nn.modules.linear.Linear"),
             Pair("h.0", "Linear"));
   EXPECT_EQ(parse_module_stack("L__self__l1@1,l1@1,a.Linear"), Pair("l1", "Linear"));
-  EXPECT_EQ(parse_module_stack("L__self___h_0,L['self'].h[0].attn,a.<locals>.Attn"), Pair("h.0.attn", "Attn"));
+  EXPECT_EQ(parse_module_stack("L__self___h_0,L['self'].h[0].attn,a.<locals>.Attn"),
+            Pair("h.0.attn", "Attn"));
   EXPECT_EQ(parse_module_stack("k,L['self']._modules['h'].x,a.X"), Pair("h.x", "X"));
   EXPECT_EQ(parse_module_stack("k,L__self__.h,H"), Pair("h", "H"));
   EXPECT_EQ(parse_module_stack("k[slice(0, 2)],selfattention,a.B"), Pair("selfattention", "B"));

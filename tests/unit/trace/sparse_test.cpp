@@ -29,16 +29,17 @@ TEST(SparsePt2, TwentyGibibytesOpenAtOnce) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "large.pt2";
   // i8[20, 1 GiB]
-  const std::string weight = tensor(R"([{"as_int": 20}, {"as_int": 1073741824}])",
-                                    R"([{"as_int": 1073741824}, {"as_int": 1}])");
+  const std::string weight =
+      tensor(R"([{"as_int": 20}, {"as_int": 1073741824}])", R"([{"as_int": 1073741824}, {"as_int": 1}])");
   const std::string row = tensor(R"([{"as_int": 20}])", R"([{"as_int": 1}])");
   {
     ZipWriter zip(path);
     zip.add("large/archive_format", "pt2");
     zip.add_hole("large/data/weights/weight_0", kWeightBytes);
-    zip.add("large/data/weights/model_weights_config.json",
-            R"({"config": {"w": {"path_name": "weight_0", "is_param": true, "use_pickle": false, "tensor_meta": )" +
-                weight + "}}}");
+    zip.add(
+        "large/data/weights/model_weights_config.json",
+        R"({"config": {"w": {"path_name": "weight_0", "is_param": true, "use_pickle": false, "tensor_meta": )" +
+            weight + "}}}");
     zip.add("large/data/constants/model_constants_config.json", R"({"config": {}})");
     zip.add("large/models/model.json",
             R"({"graph_module": {"graph": {"inputs": [{"as_tensor": {"name": "p_w"}}],
@@ -47,7 +48,8 @@ TEST(SparsePt2, TwentyGibibytesOpenAtOnce) {
                            "inputs": [{"name": "self", "arg": {"as_tensor": {"name": "p_w"}}, "kind": 1},
                                       {"name": "dim", "arg": {"as_ints": [1]}, "kind": 1}],
                            "outputs": [{"as_tensor": {"name": "sum_1"}}], "metadata": {}, "name": "sum_1"}],
-                "tensor_values": {"p_w": )" + weight + R"(, "sum_1": )" + row + R"(}},
+                "tensor_values": {"p_w": )" +
+                weight + R"(, "sum_1": )" + row + R"(}},
               "signature": {"input_specs": [{"parameter": {"arg": {"name": "p_w"}, "parameter_name": "w"}}],
                             "output_specs": [{"user_output": {"arg": {"as_tensor": {"name": "sum_1"}}}}]}},
               "schema_version": {"major": 8, "minor": 20}, "torch_version": "2.13.0"})");
@@ -76,9 +78,10 @@ TEST(SparsePt2, AWeightThatIsTooSmallIsSeenInTheHeader) {
   ZipWriter zip(path);
   zip.add("s/archive_format", "pt2");
   zip.add_hole("s/data/weights/weight_0", 19);
-  zip.add("s/data/weights/model_weights_config.json",
-          R"({"config": {"w": {"path_name": "weight_0", "is_param": true, "use_pickle": false, "tensor_meta": )" +
-              tensor(R"([{"as_int": 20}])", R"([{"as_int": 1}])") + "}}}");
+  zip.add(
+      "s/data/weights/model_weights_config.json",
+      R"({"config": {"w": {"path_name": "weight_0", "is_param": true, "use_pickle": false, "tensor_meta": )" +
+          tensor(R"([{"as_int": 20}])", R"([{"as_int": 1}])") + "}}}");
   zip.add("s/data/constants/model_constants_config.json", R"({"config": {}})");
   zip.add("s/models/model.json",
           R"({"graph_module": {"graph": {"inputs": [], "outputs": [], "nodes": [], "tensor_values": {}},

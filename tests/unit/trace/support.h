@@ -79,8 +79,8 @@ class ZipWriter {
     put(0x06064b50, 4), put(44, 8), put(45, 2), put(45, 2), put(0, 4), put(0, 4);
     put(entries_.size(), 8), put(entries_.size(), 8), put(end - start, 8), put(start, 8);
     put(0x07064b50, 4), put(0, 4), put(end, 8), put(1, 4);
-    put(0x06054b50, 4), put(0, 2), put(0, 2), put(0xFFFF, 2), put(0xFFFF, 2), put(0xFFFFFFFF, 4), put(0xFFFFFFFF, 4),
-        put(0, 2);
+    put(0x06054b50, 4), put(0, 2), put(0, 2), put(0xFFFF, 2), put(0xFFFF, 2), put(0xFFFFFFFF, 4),
+        put(0xFFFFFFFF, 4), put(0, 2);
     file_.close();
     return !file_.fail();
   }
@@ -170,7 +170,8 @@ void expect_problem(const Result<T>& result, DiagnosticKind kind, const std::vec
   EXPECT_EQ(diagnostic_name(result.error().kind), diagnostic_name(kind)) << text;
   EXPECT_FALSE(result.error().where.empty()) << text;
   EXPECT_FALSE(result.error().remedy.empty()) << text;
-  for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << word << " not in\n" << text;
+  for (const std::string& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << word << " not in\n" << text;
 }
 
 }  // namespace pallascope::trace::testing

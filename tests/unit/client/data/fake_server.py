@@ -1,7 +1,8 @@
 """A host for the tests of the client: speaks the protocol with the standard library only, and misbehaves on request.
 
 Arguments change how it starts: protocol=N, hello=error, hello=hang, start=exit, start=garbage, start=slow,
-deaf=NAME (answers that request before it has read its body), shutdown=deaf, note=FILE (written at a shutdown).
+start=flaky:FILE (two of three starts fail; FILE counts them), shutdown=deaf, note=FILE (written at a shutdown), and
+what happens when the header of a request was read and its body not: answers=NAME, exits=NAME, closes=NAME.
 """
 
 import ctypes
@@ -80,6 +81,7 @@ def handle(request, body):
         os._exit(9)
     if name == "hang":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        write_all(pack({"id": request["id"], "event": "progress", "text": "hanging"}))
         while True:
             time.sleep(1000)
     if name == "garbage":
@@ -99,7 +101,9 @@ def handle(request, body):
         os.close(out)
         time.sleep(1000)
     if name == "answer_and_exit":
-        write_all(pack({"id": request["id"], "ok": True, "result": {"last": True}}, b"x" * request.get("size", 0)))
+        event = pack({"id": request["id"], "event": "progress", "text": "soon"})
+        write_all(event * request.get("events", 0) + pack({"id": request["id"], "ok": True, "result": {"last": True}},
+                                   b"x" * request.get("size", 0)))
         os._exit(5)
     if name == "noise":
         print("noise on standard output", flush=True)
@@ -129,16 +133,27 @@ def handle(request, body):
 if settings.get("start") == "exit":
     print("I cannot start", file=sys.stderr, flush=True)
     os._exit(4)
+if settings.get("start", "").startswith("flaky:"):
+    path = settings["start"].removeprefix("flaky:")
+    count = len(open(path).read()) if os.path.exists(path) else 0
+    open(path, "a").write("x")
+    if count % 3 != 2:
+        os._exit(4)
 if settings.get("start") == "garbage":
     write_all(b"Welcome to this machine.\n")
 if settings.get("start") == "slow":
-    time.sleep(0.5)
+    time.sleep(1)
 
 while True:
     header_length, body_length = LENGTHS.unpack(read_exactly(12))
     request = json.loads(read_exactly(header_length))
-    if settings.get("deaf") == request["request"]:  # answers before it has read the body
+    if settings.get("answers") == request["request"]:
         write_all(pack({"id": request["id"], "ok": True, "result": {}}))
+        time.sleep(1000)
+    if settings.get("exits") == request["request"]:
+        os._exit(6)
+    if settings.get("closes") == request["request"]:
+        os.close(0)
         time.sleep(1000)
     answer, body = handle(request, read_exactly(body_length))
     if answer is not None:
