@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -11,6 +12,14 @@ namespace pallascope::lower {
 
 using loop::ComputeOp;
 using loop::StatementKind;
+
+namespace {
+
+std::int64_t numel(const Sizes& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+}  // namespace
 
 loop::BoundaryLayout boundary_layout(const trace::TensorMeta& meta) {
   loop::BoundaryLayout layout{meta.sizes, meta.strides, {}, {}, std::vector<int>(meta.sizes.size(), -1), false};
@@ -115,13 +124,14 @@ int NestBuilder::load_at(const Tensor& tensor, const Index& position) {
 }
 
 int NestBuilder::load(const Tensor& tensor) {
-  PALLASCOPE_CHECK(tensor.sizes.size() <= sizes_.size(), "a nest cannot load a tensor of higher rank");
+  if (tensor.sizes.size() > sizes_.size())
+    throw MalformedNode{fmt::format("an operand of rank {} where the result has rank {}", tensor.sizes.size(), sizes_.size())};
   const std::size_t offset = sizes_.size() - tensor.sizes.size();
   Index position;
   for (std::size_t k = 0; k < tensor.sizes.size(); ++k) {
-    PALLASCOPE_CHECK(tensor.sizes[k] == 1 || tensor.sizes[k] == sizes_[offset + k],
-                     fmt::format("{}: dimension {} of extent {} does not broadcast to {}", nest_.name, k, tensor.sizes[k],
-                                 sizes_[offset + k]));
+    if (tensor.sizes[k] != 1 && tensor.sizes[k] != sizes_[offset + k])
+      throw MalformedNode{fmt::format("dimension {} of an operand has extent {}, which does not broadcast to {}", k,
+                                      tensor.sizes[k], sizes_[offset + k])};
     position.push_back(tensor.sizes[k] == 1 ? builder_.context().constant(0) : index_[offset + k]);
   }
   return load_at(tensor, position);
@@ -233,6 +243,7 @@ void NestBuilder::store_into(loop::BufferId buffer, index::Expression where, int
 Builder::Builder(const trace::Graph& graph) : graph_(graph) { program_.context = std::make_shared<index::Context>(); }
 
 Tensor Builder::tensor(trace::ValueId value) const {
+  if (!graph_.values[value].tensor || !has(value)) throw MalformedNode{graph_.values[value].name + " is no tensor"};
   const trace::TensorMeta& meta = *graph_.values[value].tensor;
   return {program_.views.at(value), meta.dtype, meta.sizes};
 }
@@ -259,12 +270,17 @@ Tensor Builder::reindex(const Tensor& source, const Sizes& sizes, const std::fun
     result.view.axes.push_back(context().add_axis(fmt::format("d{}", k), sizes[k]));
     position.push_back(context().of(result.view.axes.back()));
   }
-  result.view.index = loop::at(context(), source.view, make(position));
+  const Index at = make(position);
+  if (at.size() != source.sizes.size())
+    throw MalformedNode{fmt::format("a view of rank {} cannot be made of one of rank {}", sizes.size(), source.sizes.size())};
+  result.view.index = loop::at(context(), source.view, at);
   return result;
 }
 
 Tensor Builder::reshape(const Tensor& tensor, const Sizes& sizes) {
   if (sizes == tensor.sizes) return tensor;
+  if (numel(sizes) != numel(tensor.sizes))
+    throw MalformedNode{fmt::format("{} elements cannot be seen as [{}]", numel(tensor.sizes), fmt::join(sizes, ","))};
   const Sizes strides = trace::contiguous_strides(tensor.sizes);
   return reindex(tensor, sizes, [&](const Index& position) {
     const index::Expression flat = loop::flatten(context(), position, sizes);
@@ -284,7 +300,13 @@ Tensor Builder::reshape(const Tensor& tensor, const Sizes& sizes) {
 
 Tensor Builder::permute(const Tensor& tensor, const std::vector<std::size_t>& order) {
   Sizes sizes;
-  for (std::size_t d : order) sizes.push_back(tensor.sizes.at(d));
+  std::vector<bool> seen(tensor.sizes.size(), false);
+  for (std::size_t d : order) {
+    if (d >= seen.size() || seen[d]) throw MalformedNode{"a permutation that does not name every dimension once"};
+    seen[d] = true;
+    sizes.push_back(tensor.sizes[d]);
+  }
+  if (order.size() != seen.size()) throw MalformedNode{"a permutation that does not name every dimension once"};
   return reindex(tensor, sizes, [&](const Index& position) {
     Index source(order.size());
     for (std::size_t k = 0; k < order.size(); ++k) source[order[k]] = position[k];
@@ -293,7 +315,11 @@ Tensor Builder::permute(const Tensor& tensor, const std::vector<std::size_t>& or
 }
 
 Tensor Builder::expand(const Tensor& tensor, const Sizes& sizes) {
+  if (sizes.size() < tensor.sizes.size()) throw MalformedNode{"an expansion to a lower rank"};
   const std::size_t offset = sizes.size() - tensor.sizes.size();
+  for (std::size_t k = 0; k < tensor.sizes.size(); ++k)
+    if (tensor.sizes[k] != 1 && tensor.sizes[k] != sizes[offset + k])
+      throw MalformedNode{fmt::format("extent {} does not expand to {}", tensor.sizes[k], sizes[offset + k])};
   return reindex(tensor, sizes, [&](const Index& position) {
     Index source;
     for (std::size_t k = 0; k < tensor.sizes.size(); ++k)
@@ -376,7 +402,7 @@ bool Call::is_tensor(std::size_t index, std::string_view name) const {
 }
 
 Tensor Call::tensor(std::size_t index, std::string_view name) const {
-  PALLASCOPE_CHECK(is_tensor(index, name), fmt::format("{}: argument {} ({}) is no tensor", node.target, index, name));
+  if (!is_tensor(index, name)) throw MalformedNode{fmt::format("argument {} ({}) is no tensor", index, name)};
   return builder.tensor(*argument(index, name)->get<trace::ValueId>());
 }
 
@@ -441,20 +467,22 @@ bool Call::wanted(std::size_t output) const {
 }
 
 const trace::TensorMeta& Call::meta(std::size_t output) const {
+  if (!wanted(output)) throw MalformedNode{fmt::format("output {} is missing", output)};
   return *builder.graph().values[node.outputs.at(output)].tensor;
 }
 
 void Call::define(const Tensor& tensor, std::size_t output) {
   if (!wanted(output)) return;
   const trace::TensorMeta& expected = meta(output);
-  PALLASCOPE_CHECK(tensor.sizes == expected.sizes && tensor.dtype == expected.dtype,
-                   fmt::format("{} ({}): lowered to {}[{}], the trace says {}", node.name, node.target,
-                               dtype_name(tensor.dtype), fmt::join(tensor.sizes, ","), trace::to_string(expected)));
+  if (tensor.sizes != expected.sizes || tensor.dtype != expected.dtype)
+    throw MalformedNode{fmt::format("the operator gives {}[{}] for these arguments, the trace says {}", dtype_name(tensor.dtype),
+                                    fmt::join(tensor.sizes, ","), trace::to_string(expected))};
   builder.define(node.outputs[output], tensor);
 }
 
 std::size_t Call::dim(std::int64_t dim, std::int64_t rank) {
   const std::int64_t counted = std::max<std::int64_t>(1, rank);
+  if (dim < -counted || dim >= counted) throw MalformedNode{fmt::format("dimension {} of a tensor of rank {}", dim, rank)};
   return static_cast<std::size_t>(dim < 0 ? dim + counted : dim);
 }
 

@@ -36,6 +36,13 @@ std::vector<std::size_t> memory_order(const trace::TensorMeta& meta);
 class Builder;
 
 
+/// Thrown where a node does not fit its operator (an argument that is missing or of another kind, sizes that cannot be
+/// what the trace says) and caught in lower(), which makes the diagnostic: the only exception of the core, because the
+/// families would otherwise check every argument of every operator twice.
+struct MalformedNode {
+  std::string message;
+};
+
 /// Builds one nest. Values are positions of statements; loads and constants are reused when asked for again.
 ///
 /// Worked example, `x.sum(1)` of f32[8,16]: NestBuilder nest(builder, "sum", {8, 16}, {1}); the axes are i0 < 8 and

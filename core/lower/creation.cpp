@@ -115,6 +115,7 @@ Lowered triangle(Call& call) {
   const trace::TensorMeta& meta = call.meta();
   if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
   const std::int64_t diagonal = call.integer(1, "diagonal", 0);
+  if (meta.rank() < 2) throw MalformedNode{"a triangle of something that is no matrix"};
   const std::size_t row = meta.sizes.size() - 2, column = row + 1;
   call.define(call.builder.pointwise(
       call.node.name, meta.sizes, meta.dtype,

@@ -25,6 +25,7 @@ Lowered embedding(Call& call) {
   const Tensor weight = call.tensor(0, "weight"), indices = call.tensor(1, "indices");
   const trace::TensorMeta& meta = call.meta();
   if (!is_kernel_dtype(weight.dtype) || !integer_index(indices)) return declined("a dtype that kernels do not hold");
+  if (weight.rank() != 2 || meta.rank() == 0) throw MalformedNode{"a weight that is no matrix"};
   if (weight.sizes[0] == 0 && meta.numel() > 0) return declined("an embedding without rows");
   call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
     const Index position(nest.index().begin(), nest.index().end() - 1);

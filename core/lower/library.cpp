@@ -25,6 +25,7 @@ Tensor operand(Builder& builder, const Tensor& x, std::string_view name) {
 /// lhs[batch.., m, k] @ rhs[batch.., k, n], batch dimensions broadcast.
 Tensor product(Call& call, Tensor lhs, Tensor rhs) {
   Builder& builder = call.builder;
+  if (lhs.rank() < 2 || rhs.rank() < 2) throw MalformedNode{"a matrix product of something that is no matrix"};
   Sizes batch;
   const std::size_t lhs_batch = lhs.sizes.size() - 2, rhs_batch = rhs.sizes.size() - 2;
   for (std::size_t k = 0; k < std::max(lhs_batch, rhs_batch); ++k) {
@@ -59,6 +60,7 @@ Tensor product(Call& call, Tensor lhs, Tensor rhs) {
 }
 
 Tensor transposed(Builder& builder, const Tensor& x) {
+  if (x.rank() < 2) throw MalformedNode{"a transposition of something that is no matrix"};
   std::vector<std::size_t> order(x.sizes.size());
   for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
   std::swap(order[order.size() - 1], order[order.size() - 2]);
@@ -67,6 +69,7 @@ Tensor transposed(Builder& builder, const Tensor& x) {
 
 /// x[.., k] as a matrix [rows, k].
 Tensor as_matrix(Builder& builder, const Tensor& x) {
+  if (x.rank() == 0) throw MalformedNode{"a matrix product of a scalar"};
   std::int64_t rows = 1;
   for (std::size_t d = 0; d + 1 < x.sizes.size(); ++d) rows *= x.sizes[d];
   return builder.reshape(x, {rows, x.sizes.back()});
@@ -89,7 +92,7 @@ Lowered add_product(Call& call) {
   const trace::TensorMeta& meta = call.meta();
   Tensor dot;
   if (call.node.target == "aten.addmv.default") {
-    rhs = call.builder.reshape(rhs, {rhs.sizes[0], 1});
+    rhs = call.builder.reshape(rhs, {rhs.sizes.at(0), 1});
     dot = call.builder.reshape(product(call, lhs, rhs), meta.sizes);
   } else {
     dot = product(call, lhs, rhs);
@@ -158,6 +161,7 @@ Lowered attention(Call& call) {
   if (call.boolean(7, "enable_gqa", false) && q.rank() >= 3) {
     const auto repeat_heads = [&](const Tensor& x) {
       const std::size_t h = x.sizes.size() - 3;
+      if (x.rank() < 3 || x.sizes[h] == 0) throw MalformedNode{"grouped attention without heads"};
       const std::int64_t group = q.sizes[static_cast<std::size_t>(q.rank()) - 3] / x.sizes[h];
       Sizes sizes = x.sizes;
       sizes[h] *= group;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -175,7 +176,15 @@ Result<loop::Program> lower(const trace::Graph& graph, const Options& options) {
       lowered = declined("not lowered at this decision");
     } else if (const Entry* entry = find_entry(node.target)) {
       Call call(builder, node);
-      lowered = entry->lower(call);
+      try {
+        lowered = entry->lower(call);
+      } catch (const MalformedNode& malformed) {
+        lowered.diagnostic = Diagnostic{DiagnosticKind::malformed_graph, node.target + ": " + malformed.message, node.name,
+                                        "a node whose arguments and metas are what PyTorch gives"};
+      } catch (const std::out_of_range&) {
+        lowered.diagnostic = Diagnostic{DiagnosticKind::malformed_graph, node.target + ": an argument or a meta has too few entries",
+                                        node.name, "a node whose arguments and metas are what PyTorch gives"};
+      }
       if (lowered.diagnostic) {
         const trace::Frame* frame = node.user_frame();
         if (frame != nullptr) lowered.diagnostic->where += fmt::format(" ({}:{})", frame->file, frame->line);

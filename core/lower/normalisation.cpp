@@ -118,6 +118,7 @@ Moments moments(Call& call, const Tensor& x, const std::vector<std::size_t>& dim
 }
 
 std::vector<std::size_t> last_dims(std::int64_t rank, std::size_t count) {
+  if (static_cast<std::int64_t>(count) > rank) throw MalformedNode{"more normalised dimensions than the input has"};
   std::vector<std::size_t> dims;
   for (std::size_t k = 0; k < count; ++k) dims.push_back(static_cast<std::size_t>(rank) - count + k);
   return dims;

@@ -41,6 +41,7 @@ Lowered cat(Call& call) {
   std::vector<Tensor> pieces = call.tensors(0, "tensors");
   const bool stack = call.node.target == "aten.stack.default";
   const std::size_t d = Call::dim(call.integer(1, "dim", 0), meta.rank());
+  if (meta.rank() == 0) throw MalformedNode{"a concatenation of rank 0"};
   const loop::BufferId buffer = call.builder.add_buffer(meta.dtype, meta.sizes);
   std::int64_t start = 0;
   for (Tensor piece : pieces) {
@@ -53,11 +54,16 @@ Lowered cat(Call& call) {
       piece = call.builder.reshape(piece, sizes);
     }
     Region region = whole(piece.sizes);
+    for (std::size_t k = 0; k < meta.sizes.size(); ++k)
+      if (piece.rank() != meta.rank() || (k != d && piece.sizes[k] != meta.sizes[k]))
+        throw MalformedNode{"pieces that do not fit beside each other"};
     region.start[d] = start;
     start += piece.sizes[d];
+    if (start > meta.sizes[d]) throw MalformedNode{"pieces longer than their concatenation"};
     fill(call.builder, call.node.name, buffer, region,
          [&](NestBuilder& nest, const Index&) { return nest.load_at(piece, nest.index()); });
   }
+  if (start != meta.sizes[d] && meta.numel() > 0) throw MalformedNode{"pieces shorter than their concatenation"};
   call.define(call.builder.row_major(buffer, meta.sizes));
   return as_kernel();
 }
@@ -83,6 +89,8 @@ void scatter_slice(Call& call, const std::optional<Tensor>& base, const Tensor& 
     return;
   }
   const std::int64_t last = start + (count - 1) * step;
+  if (start < 0 || step < 1 || last >= meta.sizes.at(d) || source.rank() != meta.rank())
+    throw MalformedNode{"a region that leaves its tensor"};
   keep(0, 1, start);
   // Between the written elements the other residues of the step stay.
   for (std::int64_t r = 1; r < step; ++r) keep(start + r, step, count - 1);
@@ -156,6 +164,7 @@ Lowered constant_pad(Call& call) {
   const trace::TensorMeta& meta = call.meta();
   if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
   const Sizes pads = call.integers(1, "pad");
+  if (meta.rank() != x.rank() || pads.size() > 2 * x.sizes.size()) throw MalformedNode{"more pads than dimensions"};
   const loop::Scalar value = to_scalar(call.number(2, "value", 0), meta.dtype);
   Builder& builder = call.builder;
   const loop::BufferId buffer = builder.add_buffer(meta.dtype, meta.sizes);
@@ -191,6 +200,7 @@ Lowered repeat(Call& call) {
   const Tensor x = call.tensor(0, "self");
   const trace::TensorMeta& meta = call.meta();
   if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  if (meta.rank() < x.rank()) throw MalformedNode{"a repetition of lower rank"};
   const std::size_t extra = meta.sizes.size() - x.sizes.size();
   Sizes pairs;
   for (std::size_t d = 0; d < meta.sizes.size(); ++d) {

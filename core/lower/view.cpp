@@ -79,6 +79,7 @@ Lowered numpy_transpose(Call& call) {
 Lowered movedim(Call& call) {
   const Tensor x = call.tensor(0, "self");
   const Sizes from = call.integers(1, "source"), to = call.integers(2, "destination");
+  if (from.size() != to.size() || from.size() > x.sizes.size()) throw MalformedNode{"as many sources as destinations are needed"};
   std::vector<std::size_t> order(x.sizes.size(), x.sizes.size());
   std::vector<bool> moved(x.sizes.size(), false);
   for (std::size_t k = 0; k < from.size(); ++k) {
@@ -129,6 +130,8 @@ Lowered squeeze(Call& call) {
 /// `start + step * i` along `dim`.
 Tensor along(Builder& builder, const Tensor& x, std::size_t dim, std::int64_t start, std::int64_t step, std::int64_t count) {
   Sizes sizes = x.sizes;
+  if (count < 0 || step < 1 || (count > 0 && (start < 0 || start + step * (count - 1) >= sizes.at(dim))))
+    throw MalformedNode{fmt::format("{} elements from {} by {} reach outside of an axis of extent {}", count, start, step, sizes.at(dim))};
   sizes[dim] = count;
   return builder.reindex(x, sizes, [&](const Index& position) {
     Index source = position;
@@ -144,6 +147,7 @@ std::int64_t bound(std::int64_t value, std::int64_t extent) {
 
 Lowered slice(Call& call) {
   const Tensor x = call.tensor(0, "self");
+  if (x.rank() == 0 || call.meta().rank() != x.rank()) throw MalformedNode{"a slice keeps the rank of its tensor, 1 or more"};
   const std::size_t d = Call::dim(call.integer(1, "dim", 0), x.rank());
   const std::int64_t start = call.has(2, "start") ? bound(call.integer(2, "start"), x.sizes[d]) : 0;
   call.define(along(call.builder, x, d, start, call.integer(4, "step", 1), call.meta().sizes[d]));
@@ -152,6 +156,7 @@ Lowered slice(Call& call) {
 
 Lowered narrow(Call& call) {
   const Tensor x = call.tensor(0, "self");
+  if (x.rank() == 0 || call.meta().rank() != x.rank()) throw MalformedNode{"a slice keeps the rank of its tensor, 1 or more"};
   const std::size_t d = Call::dim(call.integer(1, "dim"), x.rank());
   call.define(along(call.builder, x, d, bound(call.integer(2, "start"), x.sizes[d]), 1, call.meta().sizes[d]));
   return as_view();
@@ -159,6 +164,7 @@ Lowered narrow(Call& call) {
 
 Tensor selected(Builder& builder, const Tensor& x, std::size_t d, std::int64_t at) {
   Sizes sizes = x.sizes;
+  if (at < 0 || at >= sizes.at(d)) throw MalformedNode{fmt::format("index {} of an axis of extent {}", at, sizes.at(d))};
   sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(d));
   return builder.reindex(x, sizes, [&](const Index& position) {
     Index source = position;
@@ -170,6 +176,7 @@ Tensor selected(Builder& builder, const Tensor& x, std::size_t d, std::int64_t a
 Lowered select(Call& call) {
   const Tensor x = call.tensor(0, "self");
   const std::size_t d = Call::dim(call.integer(1, "dim"), x.rank());
+  if (x.rank() == 0) throw MalformedNode{"a selection from a scalar"};
   std::int64_t at = call.integer(2, "index");
   if (at < 0) at += x.sizes[d];
   if (at < 0 || at >= x.sizes[d]) {
@@ -190,7 +197,7 @@ Lowered split(Call& call) {
   std::int64_t start = 0;
   for (std::size_t k = 0; k < call.outputs(); ++k) {
     if (!call.wanted(k)) return declined("an output without a meta");
-    const std::int64_t count = call.meta(k).sizes[d];
+    const std::int64_t count = call.meta(k).sizes.at(d);
     call.define(along(call.builder, x, d, start, 1, count), k);
     start += count;
   }
@@ -207,7 +214,11 @@ Lowered unbind(Call& call) {
 Lowered diagonal(Call& call) {
   const Tensor x = call.tensor(0, "self");
   const std::int64_t offset = call.integer(1, "offset", 0);
+  if (x.rank() < 2 || call.meta().rank() != x.rank() - 1) throw MalformedNode{"a diagonal of something that is no matrix"};
   const std::size_t a = Call::dim(call.integer(2, "dim1", 0), x.rank()), b = Call::dim(call.integer(3, "dim2", 1), x.rank());
+  const std::int64_t length = call.meta().sizes.back();
+  if (a == b || length > x.sizes[a] - std::max<std::int64_t>(0, -offset) || length > x.sizes[b] - std::max<std::int64_t>(0, offset))
+    throw MalformedNode{"a diagonal that leaves its matrix"};
   call.define(call.builder.reindex(x, call.meta().sizes, [&](const Index& position) {
     index::Context& context = call.builder.context();
     Index source(x.sizes.size());
@@ -227,6 +238,10 @@ Lowered unfold(Call& call) {
   const std::int64_t step = call.integer(3, "step");
   if (x.sizes.empty()) return declined("unfold of rank 0");
   const std::size_t d = Call::dim(call.integer(1, "dimension"), x.rank());
+  const Sizes& windows = call.meta().sizes;
+  if (call.meta().rank() != x.rank() + 1 || step < 1 ||
+      (call.meta().numel() > 0 && (windows[d] - 1) * step + windows.back() > x.sizes[d]))
+    throw MalformedNode{"windows that leave their axis"};
   call.define(call.builder.reindex(x, call.meta().sizes, [&](const Index& position) {
     Index source(position.begin(), position.end() - 1);
     source[d] = call.builder.context().add(call.builder.context().multiply(position[d], step), position.back());
@@ -272,6 +287,7 @@ Lowered as_strided(Call& call) {
 
   const Sizes sizes = call.integers(1, "size"), strides = call.integers(2, "stride");
   const std::int64_t offset = (call.has(3, "storage_offset") ? call.integer(3, "storage_offset") : meta.storage_offset) - base;
+  if (sizes.size() != strides.size()) throw MalformedNode{"as many strides as sizes are needed"};
   std::int64_t last = offset;
   bool empty = false;
   for (std::size_t k = 0; k < sizes.size(); ++k) {

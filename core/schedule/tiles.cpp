@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace pallascope::schedule {
 namespace {
@@ -47,6 +48,13 @@ std::vector<Walk> walks(const index::Plan& plan, const std::vector<index::AxisId
       if (plan.slices[d].count > 1) found[d].axes = block_axes;
   }
   return found;
+}
+
+/// Whether two touches walk the same elements by the same steps, each by axes of its own.
+bool same_walks(const std::vector<Walk>& a, const std::vector<Walk>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Walk& x, const Walk& y) {
+    return x.stride == y.stride && x.extent == y.extent && x.slice == y.slice && x.axes.empty() == y.axes.empty();
+  });
 }
 
 struct Union {
@@ -114,21 +122,31 @@ Tiles analyse_tiles(const loop::Program& program, const std::vector<loop::NestId
               if (place.contains(axis)) blocks.push_back({axis, touch.nest, "gathered"});
       }
     }
-    for (std::size_t x = 0; x < list.size(); ++x)
-      for (std::size_t y = x + 1; y < list.size(); ++y) {
+    const auto relate = [&](std::size_t x, std::size_t y) {
+      for (const Walk& a : all[x])
+        for (const Walk& b : all[y]) {
+          if (a.axes.empty() || b.axes.empty()) continue;
+          const bool overlap = a.stride < b.stride * b.extent && b.stride < a.stride * a.extent;
+          if (!overlap) continue;
+          for (index::AxisId p : a.axes)
+            for (index::AxisId q : b.axes) groups.unite(place.at(p), place.at(q));
+          const bool whole_a = a.slice == index::Slice{0, 1, a.extent}, whole_b = b.slice == index::Slice{0, 1, b.extent};
+          if (produced && !(whole_a && whole_b) && !(a.slice == b.slice && a.extent == b.extent))
+            blocks.push_back({whole_a ? b.axes.front() : a.axes.front(), whole_a ? list[y].nest : list[x].nest, "sliced"});
+        }
+    };
+    // Touches that walk the buffer alike relate to the others alike, so each is compared with one of every kind: a
+    // thousand readers of one input make a thousand pairs, not half a million.
+    std::vector<std::size_t> kinds;
+    for (std::size_t y = 0; y < list.size(); ++y) {
+      bool known = false;
+      for (std::size_t x : kinds) {
         if (list[x].nest == list[y].nest && !produced) continue;
-        for (const Walk& a : all[x])
-          for (const Walk& b : all[y]) {
-            if (a.axes.empty() || b.axes.empty()) continue;
-            const bool overlap = a.stride < b.stride * b.extent && b.stride < a.stride * a.extent;
-            if (!overlap) continue;
-            for (index::AxisId p : a.axes)
-              for (index::AxisId q : b.axes) groups.unite(place.at(p), place.at(q));
-            const bool whole_a = a.slice == index::Slice{0, 1, a.extent}, whole_b = b.slice == index::Slice{0, 1, b.extent};
-            if (produced && !(whole_a && whole_b) && !(a.slice == b.slice && a.extent == b.extent))
-              blocks.push_back({whole_a ? b.axes.front() : a.axes.front(), whole_a ? list[y].nest : list[x].nest, "sliced"});
-          }
+        relate(x, y);
+        known = known || same_walks(all[x], all[y]);
       }
+      if (!known) kinds.push_back(y);
+    }
   }
   for (loop::NestId id : nests) {
     const loop::Nest& nest = program.nests[id];
@@ -174,20 +192,21 @@ Tiles analyse_tiles(const loop::Program& program, const std::vector<loop::NestId
   }
 
   // The smallest block of each buffer: every shared class that walks it is cut to its smallest tile.
+  std::vector<std::int64_t> smallest;
+  for (const AxisClass& c : tiles.classes) {
+    const bool innermost = std::any_of(c.members.begin(), c.members.end(),
+                                       [&](const auto& m) { return program.nests[m.first].axes.back() == m.second; });
+    smallest.push_back(std::min(c.extent, innermost ? model.minor_tile : model.second_minor_tile));
+  }
   for (const auto& [buffer, list] : touches) {
     std::int64_t elements = std::max<std::int64_t>(1, program.buffers[buffer].numel());
     bool cut = false;
-    for (const AxisClass& c : tiles.classes) {
+    std::set<std::size_t> walked;
+    for (index::AxisId axis : buffer_axes[buffer]) walked.insert(class_of_root.at(groups.find(place.at(axis))));
+    for (std::size_t k : walked) {
+      const AxisClass& c = tiles.classes[k];
       if (!c.shared) continue;
-      const auto& walked = buffer_axes[buffer];
-      const bool walks_it = std::any_of(c.members.begin(), c.members.end(), [&](const auto& m) {
-        return std::find(walked.begin(), walked.end(), m.second) != walked.end();
-      });
-      if (!walks_it) continue;
-      const bool innermost = std::any_of(c.members.begin(), c.members.end(),
-                                         [&](const auto& m) { return program.nests[m.first].axes.back() == m.second; });
-      const std::int64_t tile = std::min(c.extent, innermost ? model.minor_tile : model.second_minor_tile);
-      elements = std::max<std::int64_t>(1, elements / c.extent * tile);
+      elements = std::max<std::int64_t>(1, elements / c.extent * smallest[k]);
       cut = true;
     }
     tiles.working_set_tile += elements * dtype_bytes(program.buffers[buffer].dtype) * (cut ? model.buffers : 1);
