@@ -85,7 +85,8 @@ TEST_F(RowSum, TextOfTheOtherStatements) {
   index.index = context().add(context().of(i), context().constant(3));
   nest.body = {truth, number, index};
   EXPECT_EQ(statement_lines(program, nest),
-            (std::vector<std::string>{"%0 = constant true : bool", "%1 = constant -7 : i64", "%2 = index i0 + 3 : i32"}));
+            (std::vector<std::string>{"%0 = constant true : bool", "%1 = constant -7 : i64",
+                                      "%2 = index i0 + 3 : i32"}));
 }
 
 TEST_F(RowSum, NestKnowsWhatItReadsAndWrites) {
@@ -155,7 +156,8 @@ TEST_F(RowSum, RowMajorViewsReadTheirBufferInOrder) {
       for (std::int64_t c = 0; c < 16; ++c) {
         const std::vector<std::int64_t> at = {a, b, c};
         const std::int64_t flat = context().evaluate(view.index, [&](AxisId axis) {
-          return at[static_cast<std::size_t>(std::find(view.axes.begin(), view.axes.end(), axis) - view.axes.begin())];
+          return at[static_cast<std::size_t>(std::find(view.axes.begin(), view.axes.end(), axis) -
+                                             view.axes.begin())];
         });
         ASSERT_EQ(flat, (a * 2 + b) * 16 + c);
       }
@@ -163,7 +165,8 @@ TEST_F(RowSum, RowMajorViewsReadTheirBufferInOrder) {
 
 TEST_F(RowSum, AViewIsReadAtAPosition) {
   const View view = row_major_view(program, x, {8, 16});
-  const Expression read = at(context(), view, {context().subtract(context().constant(7), context().of(i)), context().constant(3)});
+  const Expression read = at(
+      context(), view, {context().subtract(context().constant(7), context().of(i)), context().constant(3)});
   EXPECT_EQ(context().to_string(read), "115 - 16*i0");
 }
 

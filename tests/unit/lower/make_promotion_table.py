@@ -5,6 +5,7 @@
 An operand is a tensor with dimensions (priority 2), a tensor of rank 0 (1) or a Python number (0); numbers come in
 three kinds only: bool, int and float.
 """
+
 import pathlib
 
 import torch

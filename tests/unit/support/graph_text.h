@@ -27,7 +27,8 @@ inline std::string tensor_json(const std::string& spec) {
     at = comma == std::string::npos || comma > close ? close : comma + 1;
   }
   std::string strides = "[";
-  for (std::int64_t s : trace::contiguous_strides(sizes)) strides += (strides.size() > 1 ? "," : "") + std::to_string(s);
+  for (std::int64_t s : trace::contiguous_strides(sizes))
+    strides += (strides.size() > 1 ? "," : "") + std::to_string(s);
   strides += "]";
   std::string rest = spec.substr(close + 1), offset = "0";
   if (const std::size_t plus = rest.find('+'); plus != std::string::npos) {
@@ -35,8 +36,8 @@ inline std::string tensor_json(const std::string& spec) {
     rest.resize(plus);
   }
   if (!rest.empty()) strides = rest.substr(1);
-  return R"({"dtype": ")" + spec.substr(0, open) + R"(", "sizes": )" + spec.substr(open, close + 1 - open) + R"(, "strides": )" +
-         strides + R"(, "offset": )" + offset + "}";
+  return R"({"dtype": ")" + spec.substr(0, open) + R"(", "sizes": )" + spec.substr(open, close + 1 - open) +
+         R"(, "strides": )" + strides + R"(, "offset": )" + offset + "}";
 }
 
 /// Builds a program of one graph a node at a time. In arguments, `%x` stands for the value x.
@@ -45,19 +46,21 @@ inline std::string tensor_json(const std::string& spec) {
 class GraphText {
  public:
   GraphText& in(const std::string& name, const std::string& spec, const std::string& kind = "user_input") {
-    inputs_ += (inputs_.empty() ? "" : ",\n") + (R"({"kind": ")" + kind) + R"(", "name": ")" + name + R"(", "target": ")" + name +
-               R"(", "tensor": )" + tensor_json(spec) + "}";
+    inputs_ += (inputs_.empty() ? "" : ",\n") + (R"({"kind": ")" + kind) + R"(", "name": ")" + name +
+               R"(", "target": ")" + name + R"(", "tensor": )" + tensor_json(spec) + "}";
     return *this;
   }
-  GraphText& op(const std::string& name, const std::string& target, const std::string& args, const std::string& spec,
-                const std::string& kwargs = "") {
-    return add(name, target, args, kwargs, R"({"name": ")" + name + R"(", "tensor": )" + tensor_json(spec) + "}", false);
+  GraphText& op(const std::string& name, const std::string& target, const std::string& args,
+                const std::string& spec, const std::string& kwargs = "") {
+    return add(name, target, args, kwargs,
+               R"({"name": ")" + name + R"(", "tensor": )" + tensor_json(spec) + "}", false);
   }
   GraphText& list_op(const std::string& name, const std::string& target, const std::string& args,
                      const std::vector<std::pair<std::string, std::string>>& outputs) {
     std::string text;
     for (const auto& [output, spec] : outputs)
-      text += (text.empty() ? "" : ", ") + (R"({"name": ")" + output) + R"(", "tensor": )" + tensor_json(spec) + "}";
+      text += (text.empty() ? "" : ", ") + (R"({"name": ")" + output) + R"(", "tensor": )" +
+              tensor_json(spec) + "}";
     return add(name, target, args, "", text, true);
   }
   GraphText& out(const std::string& value) {
@@ -67,7 +70,8 @@ class GraphText {
 
   [[nodiscard]] std::string json() const {
     return R"({"format": "pallascope.trace", "version": 1, "name": "test", "graphs": [{"name": "g", "kind": "inference",
-      "inputs": [)" + inputs_ + "], \"nodes\": [" + nodes_ + "], \"outputs\": [" + outputs_ + "]}]}";
+      "inputs": [)" +
+           inputs_ + "], \"nodes\": [" + nodes_ + "], \"outputs\": [" + outputs_ + "]}]}";
   }
   [[nodiscard]] trace::Program program() const {
     const Result<trace::Program> program = trace::read_json(json(), "test");
@@ -77,13 +81,14 @@ class GraphText {
   [[nodiscard]] trace::Graph graph() const { return program().graphs.at(0); }
 
  private:
-  GraphText& add(const std::string& name, const std::string& target, const std::string& args, const std::string& kwargs,
-                 const std::string& outputs, bool list) {
+  GraphText& add(const std::string& name, const std::string& target, const std::string& args,
+                 const std::string& kwargs, const std::string& outputs, bool list) {
     const std::string line = std::to_string(++line_);
-    nodes_ += (nodes_.empty() ? "" : ",\n") + (R"({"name": ")" + name) + R"(", "target": ")" + target + R"(", "args": [)" +
-              with_values(args) + R"(], "kwargs": {)" + with_values(kwargs) + R"(}, "outputs": [)" + outputs +
-              R"(], "list_output": )" + (list ? "true" : "false") + R"(, "stack": [{"file": "model.py", "line": )" + line +
-              R"(, "function": "f", "code": "line )" + line + "\"}]}";
+    nodes_ += (nodes_.empty() ? "" : ",\n") + (R"({"name": ")" + name) + R"(", "target": ")" + target +
+              R"(", "args": [)" + with_values(args) + R"(], "kwargs": {)" + with_values(kwargs) +
+              R"(}, "outputs": [)" + outputs + R"(], "list_output": )" + (list ? "true" : "false") +
+              R"(, "stack": [{"file": "model.py", "line": )" + line + R"(, "function": "f", "code": "line )" +
+              line + "\"}]}";
     return *this;
   }
   static std::string with_values(const std::string& args) {
@@ -104,7 +109,7 @@ class GraphText {
   int line_ = 0;
 };
 
-/// Keyword arguments of a reduction that keeps the reduced dimension are positional in ATen: `%x, [1], true`.
+/// x.softmax(-1) of f32[rows,columns].
 inline GraphText softmax_rows(std::int64_t rows, std::int64_t columns) {
   const std::string wide = "f32[" + std::to_string(rows) + "," + std::to_string(columns) + "]";
   return GraphText().in("x", wide).op("softmax", "aten.softmax.int", "%x, -1", wide).out("softmax");

@@ -8,15 +8,16 @@
 
 #include <gtest/gtest.h>
 
-#include "core/lower/lower.h"
 #include "core/loop/program.h"
+#include "core/lower/lower.h"
 #include "core/schedule/schedule.h"
 #include "tests/unit/support/graph_text.h"
 
 namespace pallascope::testing {
 
 /// The program of `graph`, which must be functional.
-inline std::shared_ptr<loop::Program> lowered(const trace::Graph& graph, std::optional<std::size_t> limit = std::nullopt) {
+inline std::shared_ptr<loop::Program> lowered(const trace::Graph& graph,
+                                              std::optional<std::size_t> limit = std::nullopt) {
   lower::Options options;
   options.limit = limit;
   Result<loop::Program> program = lower::lower(graph, options);
@@ -33,19 +34,22 @@ struct Scheduled {
   explicit Scheduled(const GraphText& text, const schedule::Options& options = {})
       : graph(text.graph()), program(lowered(graph)), schedule(schedule::schedule(program, graph, options)) {}
 
-  [[nodiscard]] schedule::State last() const { return schedule::state_at(schedule, schedule.decisions.size()); }
+  [[nodiscard]] schedule::State last() const {
+    return schedule::state_at(schedule, schedule.decisions.size());
+  }
   [[nodiscard]] std::string names(const std::vector<trace::NodeId>& nodes) const {
     std::string text;
     for (trace::NodeId id : nodes) text += (text.empty() ? "" : " ") + graph.nodes[id].name;
     return text;
   }
-  /// Every decision of the given kind as a line: `✓ fuse fused_vertical: sin | add`.
+  /// Every decision of the given kind as a line: `+ fuse fused_vertical: sin | add`, or `- ` if refused.
   [[nodiscard]] std::string log(std::optional<schedule::DecisionKind> kind = std::nullopt) const {
     std::string text;
     for (const schedule::Decision& d : schedule.decisions) {
       if (kind && d.kind != *kind) continue;
       text += d.accepted ? "+ " : "- ";
-      text += std::string(schedule::kind_name(d.kind)) + " " + std::string(schedule::reason_name(d.reason)) + ": " + names(d.left);
+      text += std::string(schedule::kind_name(d.kind)) + " " + std::string(schedule::reason_name(d.reason)) +
+              ": " + names(d.left);
       if (!d.right.empty()) text += " | " + names(d.right);
       text += "\n";
     }
