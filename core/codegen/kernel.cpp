@@ -155,6 +155,7 @@ class Writer {
     for (std::size_t k = 0; k < nest.body.size(); ++k) {
       const int statement = static_cast<int>(k);
       const Statement& s = nest.body[k];
+      current_ = statement;
       switch (s.kind) {
         case StatementKind::constant:
           values_[k] = {literal_text(s.scalar, s.dtype), Shape(rank_, 1), s.dtype, true};
@@ -229,7 +230,7 @@ class Writer {
     const std::string text = fmt::format("lax.broadcasted_iota(jnp.{}, {}, {})", dtype, tuple_text(shape), k);
     if (const auto known = iotas_.find(text); known != iotas_.end()) return known->second;
     const std::string name = fmt::format("iota{}", iotas_.size());
-    text_.body.line(fmt::format("    {} = {}", name, text), origin(-1));
+    text_.body.line(fmt::format("    {} = {}", name, text), origin(current_));
     iotas_.emplace(text, name);
     return name;
   }
@@ -522,6 +523,7 @@ class Writer {
   KernelText text_;
   loop::NestId nest_id_;
   std::size_t rank_ = 0;
+  int current_ = -1;  ///< the statement being written
   int variables_ = 0;
   std::vector<Value> values_;
   std::map<loop::BufferId, int> writers_;

@@ -138,7 +138,8 @@ Lowered linear(Call& call) {
   }
   const DType c = compute_dtype(meta.dtype);
   call.define(builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
-    return nest.add(nest.cast(nest.load(dot), c), nest.cast(nest.load(*bias), c));
+    const int left = nest.cast(nest.load(dot), c);
+    return nest.add(left, nest.cast(nest.load(*bias), c));
   }));
   return as_library();
 }

@@ -49,6 +49,12 @@ int rounded_value(NestBuilder& nest, const Operand& operand, DType dtype, DType 
   return nest.cast(nest.constant(convert(operand.scalar, rounded), rounded), dtype);
 }
 
+/// Both operands in `dtype`, the left one loaded first (the order of a call's arguments is the compiler's choice).
+std::pair<int, int> values(NestBuilder& nest, const Operand& a, const Operand& b, DType dtype) {
+  const int left = value(nest, a, dtype);
+  return {left, value(nest, b, dtype)};
+}
+
 DType common_dtype(const Operand& a, const Operand& b) { return result_type(a.promotion(), b.promotion()); }
 
 bool kernel_operands(const Call& call) {
@@ -117,7 +123,10 @@ Lowered arithmetic(Call& call) {
   if (!kernel_operands(call)) return declined(std::string(kNoComplex));
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
   const DType c = compute_dtype(call.meta().dtype);
-  return emit(call, [&](NestBuilder& nest) { return nest.op(op, value(nest, a, c), value(nest, b, c)); });
+  return emit(call, [&](NestBuilder& nest) {
+    const auto [left, right] = values(nest, a, b, c);
+    return nest.op(op, left, right);
+  });
 }
 
 int floor_divide(NestBuilder& nest, int a, int b) {
@@ -148,7 +157,7 @@ Lowered divide(Call& call) {
                                : call.text(2, "rounding_mode");
   const DType result = call.meta().dtype, c = compute_dtype(result);
   return emit(call, [&](NestBuilder& nest) {
-    const int left = value(nest, a, c), right = value(nest, b, c);
+    const auto [left, right] = values(nest, a, b, c);
     if (mode.empty()) return nest.exact_div(left, right);
     if (is_integer(c)) {
       nest.check_nonzero(right);
@@ -166,7 +175,7 @@ Lowered remainder(Call& call) {
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
   const DType c = compute_dtype(call.meta().dtype);
   return emit(call, [&](NestBuilder& nest) {
-    const int left = value(nest, a, c), right = value(nest, b, c);
+    const auto [left, right] = values(nest, a, b, c);
     if (is_integer(c)) nest.check_nonzero(right);
     return nest.op(op, left, right);
   });
@@ -203,8 +212,8 @@ Lowered comparison(Call& call) {
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
   const DType common = common_dtype(a, b);
   return emit(call, [&](NestBuilder& nest) {
-    return nest.compare(op, rounded_value(nest, a, compute_dtype(common), common),
-                        rounded_value(nest, b, compute_dtype(common), common));
+    const int left = rounded_value(nest, a, compute_dtype(common), common);
+    return nest.compare(op, left, rounded_value(nest, b, compute_dtype(common), common));
   });
 }
 
@@ -212,8 +221,8 @@ template <ComputeOp op>
 Lowered logical(Call& call) {
   if (!kernel_operands(call)) return declined(std::string(kNoComplex));
   return emit(call, [&](NestBuilder& nest) {
-    return nest.compare(op, nest.cast(nest.load(call.tensor(0, "self")), DType::b8),
-                        nest.cast(nest.load(call.tensor(1, "other")), DType::b8));
+    const int left = nest.cast(nest.load(call.tensor(0, "self")), DType::b8);
+    return nest.compare(op, left, nest.cast(nest.load(call.tensor(1, "other")), DType::b8));
   });
 }
 
@@ -228,7 +237,10 @@ template <ComputeOp op>
 Lowered bitwise(Call& call) {
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
   const DType c = call.meta().dtype;
-  return emit(call, [&](NestBuilder& nest) { return nest.op(op, value(nest, a, c), value(nest, b, c)); });
+  return emit(call, [&](NestBuilder& nest) {
+    const auto [left, right] = values(nest, a, b, c);
+    return nest.op(op, left, right);
+  });
 }
 
 Lowered bitwise_not(Call& call) {
@@ -300,7 +312,8 @@ Lowered where(Call& call) {
   const DType result = call.meta().dtype;
   return emit(call, [&](NestBuilder& nest) {
     const int condition = nest.cast(nest.load(call.tensor(0, "condition")), DType::b8);
-    return nest.where(condition, value(nest, a, result), value(nest, b, result));
+    const auto [kept, other] = values(nest, a, b, result);
+    return nest.where(condition, kept, other);
   });
 }
 

@@ -31,9 +31,8 @@ std::string_view reason_name(Reason reason) {
     case Reason::common_grid: return "common_grid";
     case Reason::exceeds_memory: return "exceeds_memory";
     case Reason::not_expressible: return "not_expressible";
-    case Reason::no_saving: return "no_saving";
   }
-  return "no_saving";
+  return "";
 }
 
 std::string_view reason_words(Reason reason) {
@@ -56,7 +55,6 @@ std::string_view reason_words(Reason reason) {
     case Reason::common_grid: return "too large to hold whole, and no axis is left that both could be tiled on";
     case Reason::exceeds_memory: return "even the smallest tile does not fit on chip";
     case Reason::not_expressible: return "the consumer would have to slice or gather from a value, which kernels can only do from a ref";
-    case Reason::no_saving: return "no byte of memory traffic would be saved";
   }
   return "";
 }

@@ -49,7 +49,6 @@ enum class Reason : std::uint8_t {
   common_grid,         ///< too large whole, and no axis is left to tile
   exceeds_memory,      ///< the smallest tile's working set is over the target's memory
   not_expressible,     ///< the consumer reads the producer's value by an index that no kernel can take of a value
-  no_saving,           ///< no byte of traffic would be saved
 };
 std::string_view reason_name(Reason reason);
 /// One sentence for a person.

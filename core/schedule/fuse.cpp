@@ -280,10 +280,6 @@ class Fuser {
         return false;
       }
       mark(Condition::expressible, ConditionState::holds);
-      if (evidence.bytes_saved == 0) {
-        decision.reason = Reason::no_saving;
-        return false;
-      }
       decision.reason = c.vertical ? Reason::fused_vertical : Reason::fused_horizontal;
       return true;
     };

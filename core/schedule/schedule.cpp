@@ -158,12 +158,19 @@ State state_at(const Schedule& schedule, std::size_t count) {
     for (loop::BufferId b : writes[g]) {
       const auto& who = readers[b];
       const bool outside = returned.contains(b) || std::any_of(who.begin(), who.end(), [&](std::size_t r) { return r != g; });
-      // A value that nothing reads is stored too: whoever asks for it at this decision finds it.
+      // What nothing reads is run for its checks alone, and stored so that the kernel has a result.
       (outside || who.empty() ? kernel.outputs : kernel.internal).push_back(b);
     }
     for (loop::BufferId b : kernel.inputs) kernel.bytes_moved += program.buffers[b].bytes();
     for (loop::BufferId b : kernel.outputs) kernel.bytes_moved += program.buffers[b].bytes();
     for (loop::BufferId b : kernel.internal) kernel.working_set += program.buffers[b].bytes();
+    for (const AxisClass& c : analyse_tiles(program, kernel.nests, target::default_model()).classes) {
+      if (!c.shared) continue;
+      std::vector<index::AxisId> axes;
+      for (const auto& [nest, axis] : c.members)
+        if (nest == kernel.nests.front()) axes.push_back(axis);
+      kernel.tile_axes.push_back(std::move(axes));
+    }
     kernel.working_set += kernel.bytes_moved;
     state.bytes_moved += kernel.bytes_moved;
     scheduled.kernel = state.kernels.add(std::move(kernel));

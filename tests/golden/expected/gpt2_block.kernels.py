@@ -17,10 +17,10 @@ def pallas_fused_layer_norm_b372fc21_kernel(in_ptr0, in_ptr1, in_ptr2, out_ptr0)
     out_ptr0[...] = tmp14
 
 
-def pallas_fused_linear_6a0b75c4_kernel(in_ptr0, in_ptr1, out_ptr0):
+def pallas_fused_linear_fad81a19_kernel(in_ptr0, in_ptr1, out_ptr0):
     tmp0 = in_ptr0[...]
     tmp1 = in_ptr1[...]
-    tmp2 = tmp1 + tmp0
+    tmp2 = tmp0 + tmp1
     out_ptr0[...] = tmp2
 
 
@@ -46,10 +46,10 @@ def pallas_fused_bitwise_not_div_masked_fill_ones_softmax_tril_e96ce54a_kernel(i
     out_ptr0[...] = tmp15
 
 
-def pallas_fused_add_layer_norm_linear_05bc24e0_kernel(in_ptr0, in_ptr1, in_ptr2, in_ptr3, in_ptr4, out_ptr0, out_ptr1):
+def pallas_fused_add_layer_norm_linear_6438b9d3_kernel(in_ptr0, in_ptr1, in_ptr2, in_ptr3, in_ptr4, out_ptr0, out_ptr1):
     tmp0 = in_ptr0[...]
     tmp1 = in_ptr1[...]
-    tmp2 = tmp1 + tmp0
+    tmp2 = tmp0 + tmp1
     tmp3 = in_ptr2[...]
     tmp4 = tmp3 + tmp2
     out_ptr0[...] = tmp4
@@ -70,10 +70,10 @@ def pallas_fused_add_layer_norm_linear_05bc24e0_kernel(in_ptr0, in_ptr1, in_ptr2
     out_ptr1[...] = tmp18
 
 
-def pallas_fused_gelu_linear_c617304d_kernel(in_ptr0, in_ptr1, out_ptr0):
+def pallas_fused_gelu_linear_6d2b1676_kernel(in_ptr0, in_ptr1, out_ptr0):
     tmp0 = in_ptr0[...]
     tmp1 = in_ptr1[...]
-    tmp2 = tmp1 + tmp0
+    tmp2 = tmp0 + tmp1
     tmp3 = tmp2 * tmp2
     tmp4 = tmp3 * tmp2
     tmp5 = tmp4 * 0.044715
@@ -86,10 +86,10 @@ def pallas_fused_gelu_linear_c617304d_kernel(in_ptr0, in_ptr1, out_ptr0):
     out_ptr0[...] = tmp11
 
 
-def pallas_fused_add_linear_3b34db24_kernel(in_ptr0, in_ptr1, in_ptr2, out_ptr0):
+def pallas_fused_add_linear_41e6d723_kernel(in_ptr0, in_ptr1, in_ptr2, out_ptr0):
     tmp0 = in_ptr0[...]
     tmp1 = in_ptr1[...]
-    tmp2 = tmp1 + tmp0
+    tmp2 = tmp0 + tmp1
     tmp3 = in_ptr2[...]
     tmp4 = tmp3 + tmp2
     out_ptr0[...] = tmp4

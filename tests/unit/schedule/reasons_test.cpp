@@ -363,7 +363,7 @@ TEST(FuseReasons, ASliceOfAValueIsNotExpressible) {
 }
 
 TEST(FuseReasons, ThereIsNoReasonWithoutWords) {
-  for (int k = 0; k <= static_cast<int>(Reason::no_saving); ++k) {
+  for (int k = 0; k <= static_cast<int>(Reason::not_expressible); ++k) {
     const auto reason = static_cast<Reason>(k);
     EXPECT_FALSE(reason_words(reason).empty()) << k;
     EXPECT_FALSE(reason_name(reason).empty()) << k;
