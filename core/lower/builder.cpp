@@ -486,6 +486,10 @@ std::size_t Call::dim(std::int64_t dim, std::int64_t rank) {
   return static_cast<std::size_t>(dim < 0 ? dim + counted : dim);
 }
 
+std::int64_t Call::slice_bound(std::int64_t value, std::int64_t extent) {
+  return std::clamp<std::int64_t>(value < 0 ? value + extent : value, 0, extent);
+}
+
 std::vector<std::size_t> Call::dims(std::size_t index, std::string_view name, std::int64_t rank) const {
   std::vector<std::size_t> found;
   for (std::int64_t d : integers(index, name))

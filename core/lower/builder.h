@@ -198,6 +198,8 @@ class Call {
 
   /// `dim` counted from the front; rank 0 counts as rank 1.
   [[nodiscard]] static std::size_t dim(std::int64_t dim, std::int64_t rank);
+  /// A slice bound as PyTorch counts it: from the end if negative, then held within 0..extent.
+  [[nodiscard]] static std::int64_t slice_bound(std::int64_t value, std::int64_t extent);
   /// The dimensions of a reduction: all of them if the argument is absent, None or empty.
   [[nodiscard]] std::vector<std::size_t> dims(std::size_t index, std::string_view name, std::int64_t rank) const;
 };
@@ -221,6 +223,7 @@ std::vector<Entry> shape_entries();
 std::vector<Entry> creation_entries();
 std::vector<Entry> reduction_entries();
 std::vector<Entry> normalisation_entries();
+std::vector<Entry> channel_norm_entries();
 std::vector<Entry> indexing_entries();
 std::vector<Entry> library_entries();
 

@@ -105,10 +105,6 @@ void scatter_slice(Call& call, const std::optional<Tensor>& base, const Tensor& 
   call.define(builder.row_major(buffer, meta.sizes));
 }
 
-std::int64_t bound(std::int64_t value, std::int64_t extent) {
-  return std::clamp<std::int64_t>(value < 0 ? value + extent : value, 0, extent);
-}
-
 /// Elements of start : end : step within an axis.
 std::int64_t slice_count(std::int64_t start, std::int64_t end, std::int64_t step) {
   return end <= start ? 0 : (end - start + step - 1) / step;
@@ -118,8 +114,8 @@ Lowered slice_scatter(Call& call) {
   const Tensor base = call.tensor(0, "self");
   const std::size_t d = Call::dim(call.integer(2, "dim", 0), base.rank());
   const std::int64_t extent = base.sizes[d], step = call.integer(5, "step", 1);
-  const std::int64_t start = call.has(3, "start") ? bound(call.integer(3, "start"), extent) : 0;
-  const std::int64_t end = call.has(4, "end") ? bound(call.integer(4, "end"), extent) : extent;
+  const std::int64_t start = call.has(3, "start") ? Call::slice_bound(call.integer(3, "start"), extent) : 0;
+  const std::int64_t end = call.has(4, "end") ? Call::slice_bound(call.integer(4, "end"), extent) : extent;
   Tensor source = call.tensor(1, "src");
   Sizes sizes = base.sizes;
   sizes[d] = slice_count(start, end, step);
@@ -143,7 +139,7 @@ Lowered slice_backward(Call& call) {
   const Tensor grad = call.tensor(0, "grad_output");
   const std::size_t d = Call::dim(call.integer(2, "dim"), grad.rank());
   const std::int64_t extent = call.meta().sizes[d], step = call.integer(5, "step", 1);
-  const std::int64_t start = bound(call.integer(3, "start"), extent);
+  const std::int64_t start = Call::slice_bound(call.integer(3, "start"), extent);
   scatter_slice(call, std::nullopt, grad, d, start, step, grad.sizes[d]);
   return as_kernel();
 }

@@ -140,16 +140,11 @@ Tensor along(Builder& builder, const Tensor& x, std::size_t dim, std::int64_t st
   });
 }
 
-/// PyTorch's clamping of a slice bound: from the end if negative, then into 0..extent.
-std::int64_t bound(std::int64_t value, std::int64_t extent) {
-  return std::clamp<std::int64_t>(value < 0 ? value + extent : value, 0, extent);
-}
-
 Lowered slice(Call& call) {
   const Tensor x = call.tensor(0, "self");
   if (x.rank() == 0 || call.meta().rank() != x.rank()) throw MalformedNode{"a slice keeps the rank of its tensor, 1 or more"};
   const std::size_t d = Call::dim(call.integer(1, "dim", 0), x.rank());
-  const std::int64_t start = call.has(2, "start") ? bound(call.integer(2, "start"), x.sizes[d]) : 0;
+  const std::int64_t start = call.has(2, "start") ? Call::slice_bound(call.integer(2, "start"), x.sizes[d]) : 0;
   call.define(along(call.builder, x, d, start, call.integer(4, "step", 1), call.meta().sizes[d]));
   return as_view();
 }
@@ -158,7 +153,7 @@ Lowered narrow(Call& call) {
   const Tensor x = call.tensor(0, "self");
   if (x.rank() == 0 || call.meta().rank() != x.rank()) throw MalformedNode{"a slice keeps the rank of its tensor, 1 or more"};
   const std::size_t d = Call::dim(call.integer(1, "dim"), x.rank());
-  call.define(along(call.builder, x, d, bound(call.integer(2, "start"), x.sizes[d]), 1, call.meta().sizes[d]));
+  call.define(along(call.builder, x, d, Call::slice_bound(call.integer(2, "start"), x.sizes[d]), 1, call.meta().sizes[d]));
   return as_view();
 }
 
