@@ -144,22 +144,27 @@ Lowered linear(Call& call) {
   return as_library();
 }
 
-/// scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal, scale, enable_gqa), the formula of its
-/// documentation; a row that is masked everywhere gives 0.
-Lowered attention(Call& call) {
+/// Where the overloads of attention keep their arguments (99: by name only).
+struct AttentionForm {
+  std::size_t mask = 3, dropout = 4, causal = 5, scale = 6, gqa = 7;
+};
+
+/// The formula of scaled_dot_product_attention's documentation; a row that is masked everywhere gives 0.
+Lowered attention_of(Call& call, const AttentionForm& form) {
   if (!in_kernel(call)) return declined(std::string(kNoDtype));
-  if (call.number(4, "dropout_p", 0) != 0) return declined("attention with dropout: random values are drawn by PyTorch");
+  if (call.number(form.dropout, "dropout_p", 0) != 0)
+    return declined("attention with dropout: random values are drawn by PyTorch");
   const Tensor q = call.tensor(0, "query");
   Tensor k = call.tensor(1, "key"), v = call.tensor(2, "value");
-  const std::optional<Tensor> mask = call.optional_tensor(3, "attn_mask");
-  const bool causal = call.boolean(5, "is_causal", false);
+  const std::optional<Tensor> mask = call.optional_tensor(form.mask, "attn_mask");
+  const bool causal = call.boolean(form.causal, "is_causal", false);
   const trace::TensorMeta& meta = call.meta();
   const DType c = compute_dtype(meta.dtype);
   Builder& builder = call.builder;
   if (q.rank() < 2 || meta.numel() == 0) return declined("attention over an empty tensor");
-  const double scale = call.has(99, "scale") || call.has(6, "scale") ? call.number(6, "scale", 1)
-                                                                     : 1 / std::sqrt(static_cast<double>(q.sizes.back()));
-  if (call.boolean(7, "enable_gqa", false) && q.rank() >= 3) {
+  const double scale =
+      call.has(form.scale, "scale") ? call.number(form.scale, "scale", 1) : 1 / std::sqrt(static_cast<double>(q.sizes.back()));
+  if (call.boolean(form.gqa, "enable_gqa", false) && q.rank() >= 3) {
     const auto repeat_heads = [&](const Tensor& x) {
       const std::size_t h = x.sizes.size() - 3;
       if (x.rank() < 3 || x.sizes[h] == 0) throw MalformedNode{"grouped attention without heads"};
@@ -202,8 +207,22 @@ Lowered attention(Call& call) {
     return nest.where(nest.compare(ComputeOp::eq, m, nest.number(-INFINITY, m)), nest.number(0, ratio), ratio);
   });
   call.define(builder.reshape(product(call, weights, v), meta.sizes));
+  if (call.wanted(1)) {
+    // The logarithm of each row's sum, for the gradient.
+    const Tensor rows_sum = builder.pointwise(call.node.name + ".logsumexp", total.sizes, call.meta(1).dtype, [&](NestBuilder& nest) {
+      const int log_total = nest.op(ComputeOp::log, nest.load(total));
+      return nest.add(log_total, nest.load(top));
+    });
+    call.define(builder.reshape(rows_sum, call.meta(1).sizes), 1);
+  }
   return as_library();
 }
+
+/// scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, *, scale, enable_gqa)
+Lowered attention(Call& call) { return attention_of(call, {}); }
+
+/// _scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout_p, is_causal, *, attn_mask, scale) -> out, logsumexp
+Lowered flash_attention(Call& call) { return attention_of(call, {99, 3, 4, 99, 99}); }
 
 }  // namespace
 
@@ -215,6 +234,7 @@ std::vector<Entry> library_entries() {
   for (std::string_view op : {"aten.matmul.default", "aten.mv.default", "aten.dot.default"}) add(op, matmul);
   add("aten.linear.default", linear);
   add("aten.scaled_dot_product_attention.default", attention);
+  add("aten._scaled_dot_product_flash_attention_for_cpu.default", flash_attention);
   return rows;
 }
 

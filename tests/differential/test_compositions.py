@@ -12,6 +12,8 @@ from torch import nn
 
 from differential import MODES, Case, assert_agree, compare, like, plain, run
 
+import pallascope  # noqa: E402  (differential puts the package on the path)
+
 f32, f64, bf16, f16 = torch.float32, torch.float64, torch.bfloat16, torch.float16
 dtypes = pytest.mark.parametrize("dtype", [f32, f64, bf16, f16], ids=lambda d: str(d).removeprefix("torch."))
 
@@ -350,3 +352,36 @@ def test_compiled_functions_with_mutation_and_aliases():
         got, want = compiled(*mine), f(*other)
         assert not compare(got, want) and not compare(mine, other)
         assert got[0].data_ptr() == mine[0].data_ptr() and got[1].data_ptr() == mine[1].data_ptr()
+
+
+@pytest.mark.parametrize("mask", ["none", "causal", "bool", "float"])
+@pytest.mark.parametrize("train", [False, True])
+def test_attention_of_torch_compile_is_kernels_and_products(mask, train):
+    """What aot_autograd leaves of scaled_dot_product_attention on a CPU, square in length and width of a head."""
+    torch._dynamo.reset()
+    torch.manual_seed(11)
+    q, k, v = [torch.randn(2, 3, 8, 8) for _ in range(3)]
+    masks = {
+        "none": None,
+        "causal": None,
+        "bool": (torch.rand(8, 8) > 0.3) | torch.eye(8, dtype=torch.bool),
+        "float": torch.randn(2, 1, 8, 8),
+    }
+
+    def f(q, k, v):
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=masks[mask], is_causal=mask == "causal")
+
+    compiled = torch.compile(f, backend="pallascope", dynamic=False, fullgraph=True)
+    pallascope.reset_log()
+    if not train:
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(q, k, v), f(q, k, v))
+        assert pallascope.compile_log()[0]["kernels"] >= 1
+        assert not pallascope.compile_log()[0]["torch"]
+        return
+    ours = [t.clone().requires_grad_() for t in (q, k, v)]
+    theirs = [t.clone().requires_grad_() for t in (q, k, v)]
+    compiled(*ours).square().sum().backward()
+    f(*theirs).square().sum().backward()
+    for a, b in zip(ours, theirs):
+        torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-4)
