@@ -22,7 +22,7 @@ Lowered over(Call& call, const std::vector<std::string_view>& names, const Body&
   for (std::size_t k = 0; k < names.size(); ++k) {
     tensors.push_back(call.tensor(k, names[k]));
     if (!is_kernel_dtype(tensors.back().dtype) || !is_kernel_dtype(meta.dtype))
-      return declined("a dtype that kernels do not hold");
+      return declined_dtype();
   }
   const DType c = compute_dtype(meta.dtype);
   call.define(call.builder.pointwise(

@@ -371,6 +371,14 @@ Tensor Builder::reduction(std::string name, const Sizes& sizes, const std::vecto
   return nest.store(value, result, keep);
 }
 
+Tensor Builder::average(std::string name, const Sizes& sizes, const std::vector<std::size_t>& dims, DType c,
+                        const std::function<int(NestBuilder&)>& body) {
+  double count = 1;
+  for (std::size_t d : dims) count *= static_cast<double>(sizes[d]);
+  return reduction(std::move(name), sizes, dims, loop::ReduceOp::sum, c, c, true, body,
+                   [&](NestBuilder& nest, int total) { return nest.div(total, nest.number(count, total)); });
+}
+
 Tensor Builder::materialise(const Tensor& tensor, std::string_view name) {
   return pointwise(std::string(name), tensor.sizes, tensor.dtype, [&](NestBuilder& nest) { return nest.load(tensor); });
 }

@@ -143,6 +143,9 @@ class Builder {
   Tensor reduction(std::string name, const Sizes& sizes, const std::vector<std::size_t>& dims, loop::ReduceOp op,
                    DType accumulate, DType result, bool keep, const std::function<int(NestBuilder&)>& body,
                    const std::function<int(NestBuilder&, int)>& after = {});
+  /// The mean of `body` over `dims`, which stay with extent 1, in the dtype `c` (a compute dtype).
+  Tensor average(std::string name, const Sizes& sizes, const std::vector<std::size_t>& dims, DType c,
+                 const std::function<int(NestBuilder&)>& body);
   /// A dense copy whose index is the row-major one of its sizes.
   Tensor materialise(const Tensor& tensor, std::string_view name);
 
@@ -165,6 +168,7 @@ struct Lowered {
   std::optional<Diagnostic> diagnostic;   ///< the graph makes no sense
 };
 inline Lowered declined(std::string why) { return {loop::Outcome::torch, std::move(why), {}}; }
+inline Lowered declined_dtype() { return declined("a dtype that kernels do not hold"); }
 inline Lowered as_kernel() { return {loop::Outcome::kernel, {}, {}}; }
 inline Lowered as_view() { return {loop::Outcome::view, {}, {}}; }
 inline Lowered as_library() { return {loop::Outcome::library, {}, {}}; }

@@ -8,7 +8,7 @@ namespace {
 Lowered copy(Call& call) {
   const Tensor source = call.tensor(0, "self");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(source.dtype) || !is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(source.dtype) || !is_kernel_dtype(meta.dtype)) return declined_dtype();
   if (meta.device != call.builder.graph().values[*call.argument(0, "self")->get<trace::ValueId>()].tensor->device)
     return declined("a copy to another device");
   call.define(call.builder.pointwise(
@@ -32,7 +32,7 @@ Lowered copy_if_changed(Call& call) {
 Lowered copy_from(Call& call) {
   const Tensor source = call.tensor(1, "src");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(source.dtype) || !is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(source.dtype) || !is_kernel_dtype(meta.dtype)) return declined_dtype();
   call.define(call.builder.pointwise(
       call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) { return nest.load(source); }, &meta));
   return as_kernel();

@@ -9,8 +9,6 @@ namespace {
 using loop::ComputeOp;
 using loop::ReduceOp;
 
-constexpr std::string_view kNoDtype = "a dtype that kernels do not hold";
-
 /// Every dimension but the channels'.
 std::vector<std::size_t> not_channels(const Tensor& x) {
   std::vector<std::size_t> dims;
@@ -34,19 +32,13 @@ struct Statistics {
 };
 
 Statistics statistics(Call& call, const Tensor& x, const std::vector<std::size_t>& dims, DType c) {
-  const double count = points(x, dims);
   Builder& builder = call.builder;
-  const Tensor kept = builder.reduction(
-      call.node.name + ".mean", x.sizes, dims, ReduceOp::sum, c, c, true,
-      [&](NestBuilder& nest) { return nest.cast(nest.load(x), c); },
-      [&](NestBuilder& nest, int total) { return nest.div(total, nest.number(count, total)); });
-  const Tensor variance = builder.reduction(
-      call.node.name + ".var", x.sizes, dims, ReduceOp::sum, c, c, true,
-      [&](NestBuilder& nest) {
-        const int distance = nest.sub(nest.cast(nest.load(x), c), nest.load(kept));
-        return nest.mul(distance, distance);
-      },
-      [&](NestBuilder& nest, int total) { return nest.div(total, nest.number(count, total)); });
+  const Tensor kept = builder.average(call.node.name + ".mean", x.sizes, dims, c,
+                                [&](NestBuilder& nest) { return nest.cast(nest.load(x), c); });
+  const Tensor variance = builder.average(call.node.name + ".var", x.sizes, dims, c, [&](NestBuilder& nest) {
+    const int distance = nest.sub(nest.cast(nest.load(x), c), nest.load(kept));
+    return nest.mul(distance, distance);
+  });
   Sizes left;
   for (std::size_t d = 0; d < x.sizes.size(); ++d)
     if (std::find(dims.begin(), dims.end(), d) == dims.end()) left.push_back(x.sizes[d]);
@@ -59,13 +51,11 @@ int inverse_deviation(NestBuilder& nest, int variance, double eps) {
 
 /// A per-channel nest over [C], stored in the dtype of output `output` if it has C elements.
 void define_channels(Call& call, std::size_t output, std::string_view name, const std::function<int(NestBuilder&)>& body) {
-  if (!call.wanted(output) || call.meta(output).numel() == 0) {
-    if (call.wanted(output))
-      call.define(call.builder.row_major(call.builder.add_buffer(call.meta(output).dtype, call.meta(output).sizes), call.meta(output).sizes),
-                  output);
-    return;
-  }
-  call.define(call.builder.pointwise(call.node.name + std::string(name), call.meta(output).sizes, call.meta(output).dtype, body), output);
+  if (!call.wanted(output)) return;
+  const trace::TensorMeta& meta = call.meta(output);
+  call.define(meta.numel() == 0 ? call.builder.row_major(call.builder.add_buffer(meta.dtype, meta.sizes), meta.sizes)
+                                : call.builder.pointwise(call.node.name + std::string(name), meta.sizes, meta.dtype, body),
+              output);
 }
 
 /// The positions of arguments, which differ between the overloads.
@@ -79,7 +69,7 @@ struct BatchNormForm {
 Lowered batch_norm_of(Call& call, const BatchNormForm& form) {
   const Tensor x = call.tensor(0, "input");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined(std::string(kNoDtype));
+  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined_dtype();
   if (x.rank() < 2) throw MalformedNode{"a batch norm of rank below 2"};
   if (meta.numel() == 0) return declined("a batch norm over no element");
   const std::optional<Tensor> weight = call.optional_tensor(1, "weight"), bias = call.optional_tensor(2, "bias");
@@ -147,7 +137,7 @@ Lowered batch_norm_no_stats(Call& call) {
 /// dx = weight * invstd * (grad - mean(grad) - h * mean(grad * h)); outside of it dx = grad * weight * invstd.
 Lowered batch_norm_backward(Call& call) {
   const Tensor grad = call.tensor(0, "grad_out"), x = call.tensor(1, "input");
-  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined(std::string(kNoDtype));
+  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined_dtype();
   if (x.rank() < 2) throw MalformedNode{"a batch norm of rank below 2"};
   if (x.sizes[1] == 0 || points(x, not_channels(x)) == 0) return declined("a batch norm over no element");
   const std::optional<Tensor> weight = call.optional_tensor(2, "weight");
@@ -200,7 +190,7 @@ Lowered batch_norm_backward(Call& call) {
 Lowered group_norm(Call& call) {
   const Tensor x = call.tensor(0, "input");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined(std::string(kNoDtype));
+  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined_dtype();
   const bool native = call.node.target == "aten.native_group_norm.default";
   const std::int64_t groups = native ? call.integer(6, "group") : call.integer(1, "num_groups");
   if (x.rank() < 2 || groups < 1 || x.sizes[1] % groups != 0) throw MalformedNode{"groups that do not divide the channels"};

@@ -10,7 +10,7 @@ using loop::ComputeOp;
 
 Lowered filled(Call& call, const loop::Scalar& value) {
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
   loop::Scalar converted = to_scalar(as_double(value), meta.dtype);
   if (is_integer(meta.dtype) && std::holds_alternative<std::int64_t>(value)) converted = value;
   call.define(call.builder.pointwise(
@@ -33,7 +33,7 @@ Lowered constant(Call& call) {
 Lowered fill_tensor(Call& call) {
   const Tensor value = call.tensor(1, "value");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype) || !is_kernel_dtype(value.dtype)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(meta.dtype) || !is_kernel_dtype(value.dtype)) return declined_dtype();
   call.define(call.builder.pointwise(
       call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) { return nest.load(value); }, &meta));
   return as_kernel();
@@ -53,7 +53,7 @@ int ramp(NestBuilder& nest, index::Context& context, const loop::Scalar& start, 
 
 Lowered arange(Call& call) {
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
   const std::string& target = call.node.target;
   const bool only_end = target == "aten.arange.default";
   const loop::Scalar start = only_end ? loop::Scalar{std::int64_t{0}} : call.scalar(0, "start");
@@ -98,7 +98,7 @@ Lowered linspace(Call& call) {
 
 Lowered eye(Call& call) {
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
   call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
     const int same = nest.compare(ComputeOp::eq, nest.index_value(nest.index(0), DType::i32),
                                   nest.index_value(nest.index(1), DType::i32));
@@ -113,7 +113,7 @@ template <bool lower_side>
 Lowered triangle(Call& call) {
   const Tensor x = call.tensor(0, "self");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
   const std::int64_t diagonal = call.integer(1, "diagonal", 0);
   if (meta.rank() < 2) throw MalformedNode{"a triangle of something that is no matrix"};
   const std::size_t row = meta.sizes.size() - 2, column = row + 1;

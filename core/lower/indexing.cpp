@@ -24,7 +24,7 @@ index::Expression wrapped(NestBuilder& nest, int value, std::int64_t extent) {
 Lowered embedding(Call& call) {
   const Tensor weight = call.tensor(0, "weight"), indices = call.tensor(1, "indices");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(weight.dtype) || !integer_index(indices)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(weight.dtype) || !integer_index(indices)) return declined_dtype();
   if (weight.rank() != 2 || meta.rank() == 0) throw MalformedNode{"a weight that is no matrix"};
   if (weight.sizes[0] == 0 && meta.numel() > 0) return declined("an embedding without rows");
   call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
@@ -39,7 +39,7 @@ Lowered embedding(Call& call) {
 Lowered index_select(Call& call) {
   const Tensor x = call.tensor(0, "self"), indices = call.tensor(2, "index");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(x.dtype) || !integer_index(indices)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(x.dtype) || !integer_index(indices)) return declined_dtype();
   if (x.rank() == 0 || indices.rank() == 0) return declined("index_select of rank 0");
   const std::size_t d = Call::dim(call.integer(1, "dim"), x.rank());
   if (x.sizes[d] == 0 && meta.numel() > 0) return declined("an indexed axis of extent 0");
@@ -55,7 +55,7 @@ Lowered index_select(Call& call) {
 Lowered gather(Call& call) {
   const Tensor x = call.tensor(0, "self"), indices = call.tensor(2, "index");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(x.dtype) || !integer_index(indices)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(x.dtype) || !integer_index(indices)) return declined_dtype();
   if (x.rank() == 0 || indices.rank() != x.rank()) return declined("gather of rank 0");
   const std::size_t d = Call::dim(call.integer(1, "dim"), x.rank());
   if (x.sizes[d] == 0 && meta.numel() > 0) return declined("an indexed axis of extent 0");
@@ -72,7 +72,7 @@ Lowered gather(Call& call) {
 Lowered index_tensor(Call& call) {
   const Tensor x = call.tensor(0, "self");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(x.dtype)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(x.dtype)) return declined_dtype();
   const trace::Argument* argument = call.argument(1, "indices");
   const auto* list = argument == nullptr ? nullptr : argument->get<trace::ArgumentList>();
   if (list == nullptr) return declined("index without a list");

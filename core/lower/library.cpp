@@ -12,8 +12,6 @@ namespace {
 using loop::ComputeOp;
 using loop::ReduceOp;
 
-constexpr std::string_view kNoDtype = "a dtype that kernels do not hold";
-
 /// An operand that JAX views can take from its buffer; else a copy that is.
 Tensor operand(Builder& builder, const Tensor& x, std::string_view name) {
   const loop::Buffer& buffer = builder.program().buffers[x.view.buffer];
@@ -78,14 +76,14 @@ Tensor as_matrix(Builder& builder, const Tensor& x) {
 bool in_kernel(const Call& call) { return is_kernel_dtype(call.meta().dtype); }
 
 Lowered mm(Call& call) {
-  if (!in_kernel(call)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call)) return declined_dtype();
   call.define(product(call, call.tensor(0, "self"), call.tensor(1, "mat2")));
   return as_library();
 }
 
 /// beta * self + alpha * (a @ b); the sum is a nest, so that what follows can fuse with it.
 Lowered add_product(Call& call) {
-  if (!in_kernel(call)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call)) return declined_dtype();
   const loop::Scalar beta = call.scalar(99, "beta", std::int64_t{1}), alpha = call.scalar(99, "alpha", std::int64_t{1});
   const Tensor self = call.tensor(0, "self");
   Tensor lhs = call.tensor(1, "mat1"), rhs = call.tensor(2, "mat2");
@@ -112,7 +110,7 @@ Lowered add_product(Call& call) {
 
 /// torch.matmul: vectors become matrices for the product and lose the extra dimension again.
 Lowered matmul(Call& call) {
-  if (!in_kernel(call)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call)) return declined_dtype();
   Tensor lhs = call.tensor(0, "self"), rhs = call.tensor(1, call.node.target == "aten.dot.default" ? "tensor" : "other");
   Builder& builder = call.builder;
   if (lhs.rank() == 1) lhs = builder.reshape(lhs, {1, lhs.sizes[0]});
@@ -124,7 +122,7 @@ Lowered matmul(Call& call) {
 
 /// linear(x, weight, bias) = x @ weight.T + bias
 Lowered linear(Call& call) {
-  if (!in_kernel(call)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call)) return declined_dtype();
   const Tensor x = call.tensor(0, "input"), weight = call.tensor(1, "weight");
   const std::optional<Tensor> bias = call.optional_tensor(2, "bias");
   Builder& builder = call.builder;
@@ -151,7 +149,7 @@ struct AttentionForm {
 
 /// The formula of scaled_dot_product_attention's documentation; a row that is masked everywhere gives 0.
 Lowered attention_of(Call& call, const AttentionForm& form) {
-  if (!in_kernel(call)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call)) return declined_dtype();
   if (call.number(form.dropout, "dropout_p", 0) != 0)
     return declined("attention with dropout: random values are drawn by PyTorch");
   const Tensor q = call.tensor(0, "query");

@@ -177,14 +177,16 @@ Result<loop::Program> lower(const trace::Graph& graph, const Options& options) {
       lowered = declined("not lowered at this decision");
     } else if (const Entry* entry = find_entry(node.target)) {
       Call call(builder, node);
+      const auto misfit = [&](const std::string& what) {
+        return Diagnostic{DiagnosticKind::malformed_graph, node.target + ": " + what, node.name,
+                          "a node whose arguments and metas are what PyTorch gives"};
+      };
       try {
         lowered = entry->lower(call);
       } catch (const MalformedNode& malformed) {
-        lowered.diagnostic = Diagnostic{DiagnosticKind::malformed_graph, node.target + ": " + malformed.message, node.name,
-                                        "a node whose arguments and metas are what PyTorch gives"};
+        lowered.diagnostic = misfit(malformed.message);
       } catch (const std::out_of_range&) {
-        lowered.diagnostic = Diagnostic{DiagnosticKind::malformed_graph, node.target + ": an argument or a meta has too few entries",
-                                        node.name, "a node whose arguments and metas are what PyTorch gives"};
+        lowered.diagnostic = misfit("an argument or a meta has too few entries");
       }
       if (lowered.diagnostic) {
         const trace::Frame* frame = node.user_frame();

@@ -10,8 +10,6 @@ namespace {
 using loop::ComputeOp;
 using loop::ReduceOp;
 
-constexpr std::string_view kNoDtype = "a dtype that kernels do not hold";
-
 /// exp(x - max), its sum and the maximum along one dimension, in the compute dtype. `safe` maps a row of -inf to 0.
 struct Exponentials {
   Tensor top, exponential, total;
@@ -37,7 +35,7 @@ template <bool log, bool safe>
 Lowered softmax(Call& call) {
   const trace::TensorMeta& meta = call.meta();
   Tensor x = at_least_one_dimension(call.builder, call.tensor(0, "self"));
-  if (!is_kernel_dtype(x.dtype) || !is_kernel_dtype(meta.dtype)) return declined(std::string(kNoDtype));
+  if (!is_kernel_dtype(x.dtype) || !is_kernel_dtype(meta.dtype)) return declined_dtype();
   const std::size_t d = Call::dim(call.integer(1, "dim"), x.rank());
   const DType c = compute_dtype(meta.dtype);
   if (x.sizes[d] == 0 || meta.numel() == 0) {
@@ -71,7 +69,7 @@ Lowered softmax_backward(Call& call) {
   const trace::TensorMeta& meta = call.meta();
   const Tensor grad = at_least_one_dimension(call.builder, call.tensor(0, "grad_output"));
   const Tensor output = at_least_one_dimension(call.builder, call.tensor(1, "output"));
-  if (!is_kernel_dtype(grad.dtype) || !is_kernel_dtype(meta.dtype)) return declined(std::string(kNoDtype));
+  if (!is_kernel_dtype(grad.dtype) || !is_kernel_dtype(meta.dtype)) return declined_dtype();
   const std::size_t d = Call::dim(call.integer(2, "dim"), grad.rank());
   const DType c = compute_dtype(promote(grad.dtype, output.dtype));
   const Tensor total =
@@ -100,10 +98,8 @@ Moments moments(Call& call, const Tensor& x, const std::vector<std::size_t>& dim
   double count = 1;
   for (std::size_t d : dims) count *= static_cast<double>(x.sizes[d]);
   Moments found;
-  found.mean = call.builder.reduction(
-      call.node.name + ".mean", x.sizes, dims, ReduceOp::sum, c, c, true,
-      [&](NestBuilder& nest) { return nest.cast(nest.load(x), c); },
-      [&](NestBuilder& nest, int total) { return nest.div(total, nest.number(count, total)); });
+  found.mean = call.builder.average(call.node.name + ".mean", x.sizes, dims, c,
+                                [&](NestBuilder& nest) { return nest.cast(nest.load(x), c); });
   found.rstd = call.builder.reduction(
       call.node.name + ".rstd", x.sizes, dims, ReduceOp::sum, c, c, true,
       [&](NestBuilder& nest) {
@@ -128,7 +124,7 @@ std::vector<std::size_t> last_dims(std::int64_t rank, std::size_t count) {
 Lowered layer_norm(Call& call) {
   const Tensor x = call.tensor(0, "input");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined(std::string(kNoDtype));
+  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined_dtype();
   const std::vector<std::size_t> dims = last_dims(x.rank(), call.integers(1, "normalized_shape").size());
   for (std::size_t d : dims)
     if (x.sizes[d] == 0) return declined("a normalised axis of extent 0");
@@ -163,16 +159,14 @@ Lowered layer_norm(Call& call) {
 /// axes; dweight and dbias sum grad * h and grad over the others.
 Lowered layer_norm_backward(Call& call) {
   const Tensor grad = call.tensor(0, "grad_out"), x = call.tensor(1, "input");
-  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined(std::string(kNoDtype));
+  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined_dtype();
   const std::size_t count_dims = call.integers(2, "normalized_shape").size();
   const std::vector<std::size_t> dims = last_dims(x.rank(), count_dims);
   const Tensor mean = call.tensor(3, "mean"), rstd = call.tensor(4, "rstd");
   const std::optional<Tensor> weight = call.optional_tensor(5, "weight");
   const DType c = compute_dtype(x.dtype);
   Builder& builder = call.builder;
-  double count = 1;
   std::vector<std::size_t> outer;
-  for (std::size_t d : dims) count *= static_cast<double>(x.sizes[d]);
   for (std::size_t d = 0; d < x.sizes.size() - count_dims; ++d) outer.push_back(d);
   const auto hat = [&](NestBuilder& nest) {
     return nest.mul(nest.sub(nest.cast(nest.load(x), c), nest.cast(nest.load(mean), c)), nest.cast(nest.load(rstd), c));
@@ -182,12 +176,9 @@ Lowered layer_norm_backward(Call& call) {
     return weight ? nest.mul(g, nest.cast(nest.load(*weight), c)) : g;
   };
   if (call.wanted(0)) {
-    const auto average = [&](std::string_view name, const std::function<int(NestBuilder&)>& body) {
-      return builder.reduction(call.node.name + std::string(name), x.sizes, dims, ReduceOp::sum, c, c, true, body,
-                               [&](NestBuilder& nest, int total) { return nest.div(total, nest.number(count, total)); });
-    };
-    const Tensor mean_g = average(".mean_g", scaled);
-    const Tensor mean_gh = average(".mean_gh", [&](NestBuilder& nest) { return nest.mul(scaled(nest), hat(nest)); });
+    const Tensor mean_g = builder.average(call.node.name + ".mean_g", x.sizes, dims, c, scaled);
+    const Tensor mean_gh = builder.average(call.node.name + ".mean_gh", x.sizes, dims, c,
+                                           [&](NestBuilder& nest) { return nest.mul(scaled(nest), hat(nest)); });
     const trace::TensorMeta& meta = call.meta(0);
     call.define(builder.pointwise(
                     call.node.name, x.sizes, meta.dtype,
@@ -217,7 +208,7 @@ Lowered layer_norm_backward(Call& call) {
 Lowered rms_norm(Call& call) {
   const Tensor x = call.tensor(0, "input");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined(std::string(kNoDtype));
+  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined_dtype();
   const std::vector<std::size_t> dims = last_dims(x.rank(), call.integers(1, "normalized_shape").size());
   const std::optional<Tensor> weight = call.optional_tensor(2, "weight");
   const DType c = compute_dtype(x.dtype);

@@ -64,8 +64,6 @@ bool kernel_operands(const Call& call) {
   return is_kernel_dtype(call.meta().dtype);
 }
 
-constexpr std::string_view kNoComplex = "a dtype that kernels do not hold";
-
 Lowered emit(Call& call, const std::function<int(NestBuilder&)>& body) {
   const trace::TensorMeta& meta = call.meta();
   call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, body, &meta));
@@ -75,7 +73,7 @@ Lowered emit(Call& call, const std::function<int(NestBuilder&)>& body) {
 /// Math on floats; integers and bools are computed in the default float.
 template <ComputeOp op>
 Lowered float_unary(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   return emit(call, [&](NestBuilder& nest) {
     return nest.op(op, nest.cast(nest.load(call.tensor(0, "self")), compute_dtype(call.meta().dtype)));
   });
@@ -84,7 +82,7 @@ Lowered float_unary(Call& call) {
 /// Keeps the dtype; `float_only` operators are the identity on integers.
 template <ComputeOp op, bool float_only>
 Lowered same_unary(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   return emit(call, [&](NestBuilder& nest) {
     const int x = nest.load(call.tensor(0, "self"));
     if (float_only && !is_float(nest.dtype(x))) return x;
@@ -94,7 +92,7 @@ Lowered same_unary(Call& call) {
 
 template <ComputeOp op>
 Lowered predicate(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   return emit(call, [&](NestBuilder& nest) {
     const int x = nest.load(call.tensor(0, "self"));
     if (!is_float(nest.dtype(x))) return nest.constant(op == ComputeOp::isfinite, DType::b8);
@@ -104,7 +102,7 @@ Lowered predicate(Call& call) {
 
 template <bool subtract, bool reverse>
 Lowered add_sub(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
   const loop::Scalar alpha = call.scalar(2, "alpha", std::int64_t{1});
   if (reverse) std::swap(a, b);
@@ -120,7 +118,7 @@ Lowered add_sub(Call& call) {
 
 template <ComputeOp op>
 Lowered arithmetic(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
   const DType c = compute_dtype(call.meta().dtype);
   return emit(call, [&](NestBuilder& nest) {
@@ -149,7 +147,7 @@ int floor_divide(NestBuilder& nest, int a, int b) {
 }
 
 Lowered divide(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
   const std::string mode = call.node.target == "aten.floor_divide.default" ||
                                    call.node.target == "aten.floor_divide.Scalar"
@@ -171,7 +169,7 @@ Lowered divide(Call& call) {
 /// remainder (the divisor's sign) and fmod (the dividend's).
 template <ComputeOp op>
 Lowered remainder(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
   const DType c = compute_dtype(call.meta().dtype);
   return emit(call, [&](NestBuilder& nest) {
@@ -182,7 +180,7 @@ Lowered remainder(Call& call) {
 }
 
 Lowered power(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "exponent");
   const DType result = call.meta().dtype, c = compute_dtype(result);
   if (is_bool(result)) return declined("pow of bools");
@@ -208,7 +206,7 @@ Lowered power(Call& call) {
 
 template <ComputeOp op>
 Lowered comparison(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
   const DType common = common_dtype(a, b);
   return emit(call, [&](NestBuilder& nest) {
@@ -219,7 +217,7 @@ Lowered comparison(Call& call) {
 
 template <ComputeOp op>
 Lowered logical(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   return emit(call, [&](NestBuilder& nest) {
     const int left = nest.cast(nest.load(call.tensor(0, "self")), DType::b8);
     return nest.compare(op, left, nest.cast(nest.load(call.tensor(1, "other")), DType::b8));
@@ -227,7 +225,7 @@ Lowered logical(Call& call) {
 }
 
 Lowered logical_not(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   return emit(call, [&](NestBuilder& nest) {
     return nest.compute(ComputeOp::logical_not, DType::b8, {nest.cast(nest.load(call.tensor(0, "self")), DType::b8)});
   });
@@ -251,7 +249,7 @@ Lowered bitwise_not(Call& call) {
 }
 
 Lowered reciprocal(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   return emit(call, [&](NestBuilder& nest) {
     const int x = nest.cast(nest.load(call.tensor(0, "self")), compute_dtype(call.meta().dtype));
     return nest.div(nest.number(1, x), x);
@@ -259,7 +257,7 @@ Lowered reciprocal(Call& call) {
 }
 
 Lowered sign(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   return emit(call, [&](NestBuilder& nest) {
     const int x = nest.load(call.tensor(0, "self"));
     if (is_bool(nest.dtype(x))) return x;
@@ -279,7 +277,7 @@ Lowered frac(Call& call) {
 }
 
 Lowered square(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   return emit(call, [&](NestBuilder& nest) {
     const int x = nest.cast(nest.load(call.tensor(0, "self")), compute_dtype(call.meta().dtype));
     return nest.mul(x, x);
@@ -287,7 +285,7 @@ Lowered square(Call& call) {
 }
 
 Lowered clamp(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   const bool only_max = call.node.target.starts_with("aten.clamp_max");
   const bool only_min = call.node.target.starts_with("aten.clamp_min");
   std::optional<Operand> low, high;
@@ -307,7 +305,7 @@ Lowered clamp(Call& call) {
 }
 
 Lowered where(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   const Operand a = operand(call, 1, "self"), b = operand(call, 2, "other");
   const DType result = call.meta().dtype;
   return emit(call, [&](NestBuilder& nest) {
@@ -318,7 +316,7 @@ Lowered where(Call& call) {
 }
 
 Lowered masked_fill(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   const Operand fill = operand(call, 2, "value");
   const DType result = call.meta().dtype;
   return emit(call, [&](NestBuilder& nest) {
@@ -330,7 +328,7 @@ Lowered masked_fill(Call& call) {
 
 template <bool divide_by>
 Lowered addc(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   const DType c = compute_dtype(call.meta().dtype);
   const loop::Scalar factor = call.scalar(3, "value", std::int64_t{1});
   return emit(call, [&](NestBuilder& nest) {
@@ -343,7 +341,7 @@ Lowered addc(Call& call) {
 }
 
 Lowered lerp(Call& call) {
-  if (!kernel_operands(call)) return declined(std::string(kNoComplex));
+  if (!kernel_operands(call)) return declined_dtype();
   const Operand weight = operand(call, 2, "weight");
   const DType c = compute_dtype(call.meta().dtype);
   return emit(call, [&](NestBuilder& nest) {

@@ -24,11 +24,9 @@ Tensor to_result(Call& call, const Tensor& reduced, std::size_t output = 0) {
 }
 
 bool in_kernel(const Call& call, const Tensor& x) { return is_kernel_dtype(x.dtype) && is_kernel_dtype(call.meta().dtype); }
-constexpr std::string_view kNoDtype = "a dtype that kernels do not hold";
-
 Lowered sum(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call, x)) return declined_dtype();
   const DType result = call.meta().dtype, accumulate = compute_dtype(result);
   const std::vector<std::size_t> dims =
       call.node.target == "aten.sum.default" ? call.dims(99, "", x.rank()) : call.dims(1, "dim", x.rank());
@@ -41,7 +39,7 @@ Lowered sum(Call& call) {
 
 Lowered mean(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call, x)) return declined_dtype();
   const DType result = call.meta().dtype, accumulate = compute_dtype(result);
   const std::vector<std::size_t> dims =
       call.node.target == "aten.mean.default" ? call.dims(99, "", x.rank()) : call.dims(1, "dim", x.rank());
@@ -56,7 +54,7 @@ Lowered mean(Call& call) {
 
 Lowered prod(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call, x)) return declined_dtype();
   const DType result = call.meta().dtype, accumulate = compute_dtype(result);
   std::vector<std::size_t> dims = call.dims(99, "", x.rank());
   if (call.node.target == "aten.prod.dim_int" && x.rank() > 0) dims = {Call::dim(call.integer(1, "dim"), x.rank())};
@@ -80,7 +78,7 @@ std::optional<Lowered> refuse_empty(const Call& call, const Tensor& x, const std
 template <ReduceOp op>
 Lowered extremum(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call, x)) return declined_dtype();
   const bool all = call.node.target == "aten.max.default" || call.node.target == "aten.min.default";
   const std::vector<std::size_t> dims = all ? call.dims(99, "", x.rank()) : call.dims(1, "dim", x.rank());
   if (auto bad = refuse_empty(call, x, dims)) return *bad;
@@ -101,7 +99,7 @@ Tensor arg(Call& call, const Tensor& x, const std::vector<std::size_t>& dims, Re
 template <ReduceOp op>
 Lowered arg_extremum(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call, x)) return declined_dtype();
   std::vector<std::size_t> dims = call.dims(99, "", x.rank());
   if (call.has(1, "dim") && x.rank() > 0) dims = {Call::dim(call.integer(1, "dim"), x.rank())};
   if (auto bad = refuse_empty(call, x, dims)) return *bad;
@@ -113,7 +111,7 @@ Lowered arg_extremum(Call& call) {
 template <ReduceOp value_op, ReduceOp arg_op>
 Lowered extremum_with_index(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call, x)) return declined_dtype();
   const std::vector<std::size_t> dims = x.rank() == 0 ? std::vector<std::size_t>{}
                                                        : std::vector<std::size_t>{Call::dim(call.integer(1, "dim"), x.rank())};
   if (auto bad = refuse_empty(call, x, dims)) return *bad;
@@ -127,7 +125,7 @@ Lowered extremum_with_index(Call& call) {
 template <ReduceOp op>
 Lowered any_all(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  if (!in_kernel(call, x)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call, x)) return declined_dtype();
   const DType result = call.meta().dtype;
   const std::string& target = call.node.target;
   const bool all = target == "aten.any.default" || target == "aten.all.default";
@@ -162,7 +160,7 @@ VarianceArguments variance_arguments(const Call& call, std::int64_t rank) {
 template <bool root, bool with_mean>
 Lowered variance(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  if (!in_kernel(call, x) || !is_float(x.dtype)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call, x) || !is_float(x.dtype)) return declined_dtype();
   const VarianceArguments arguments = variance_arguments(call, x.rank());
   const DType c = compute_dtype(x.dtype), result = call.meta().dtype;
   const double count = static_cast<double>(points(x, arguments.dims));
@@ -195,7 +193,7 @@ Lowered variance(Call& call) {
 
 Lowered logsumexp(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  if (!in_kernel(call, x) || !is_float(x.dtype)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call, x) || !is_float(x.dtype)) return declined_dtype();
   const std::vector<std::size_t> dims = call.dims(1, "dim", x.rank());
   const DType c = compute_dtype(x.dtype), result = call.meta().dtype;
   if (points(x, dims) == 0) return declined("logsumexp of an empty axis");
@@ -220,7 +218,7 @@ Lowered logsumexp(Call& call) {
 
 Lowered vector_norm(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  if (!in_kernel(call, x) || !is_float(x.dtype)) return declined(std::string(kNoDtype));
+  if (!in_kernel(call, x) || !is_float(x.dtype)) return declined_dtype();
   const double ord = call.has(1, "ord") ? call.number(1, "ord", 2) : 2;
   const std::vector<std::size_t> dims = call.dims(2, "dim", x.rank());
   const DType result = call.meta().dtype, c = compute_dtype(result);

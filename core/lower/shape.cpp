@@ -37,7 +37,7 @@ void fill(Builder& builder, std::string name, loop::BufferId buffer, const Regio
 
 Lowered cat(Call& call) {
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
   std::vector<Tensor> pieces = call.tensors(0, "tensors");
   const bool stack = call.node.target == "aten.stack.default";
   const std::size_t d = Call::dim(call.integer(1, "dim", 0), meta.rank());
@@ -45,7 +45,7 @@ Lowered cat(Call& call) {
   const loop::BufferId buffer = call.builder.add_buffer(meta.dtype, meta.sizes);
   std::int64_t start = 0;
   for (Tensor piece : pieces) {
-    if (!is_kernel_dtype(piece.dtype)) return declined("a dtype that kernels do not hold");
+    if (!is_kernel_dtype(piece.dtype)) return declined_dtype();
     // torch.cat takes a legacy empty tensor of rank 1 among pieces of any rank.
     if (!stack && piece.rank() == 1 && piece.sizes[0] == 0 && meta.rank() != 1) continue;
     if (stack) {
@@ -158,7 +158,7 @@ Lowered select_backward(Call& call) {
 Lowered constant_pad(Call& call) {
   const Tensor x = call.tensor(0, "self");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
   const Sizes pads = call.integers(1, "pad");
   if (meta.rank() != x.rank() || pads.size() > 2 * x.sizes.size()) throw MalformedNode{"more pads than dimensions"};
   const loop::Scalar value = to_scalar(call.number(2, "value", 0), meta.dtype);
@@ -195,7 +195,7 @@ Lowered constant_pad(Call& call) {
 Lowered repeat(Call& call) {
   const Tensor x = call.tensor(0, "self");
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined("a dtype that kernels do not hold");
+  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
   if (meta.rank() < x.rank()) throw MalformedNode{"a repetition of lower rank"};
   const std::size_t extra = meta.sizes.size() - x.sizes.size();
   Sizes pairs;

@@ -6,6 +6,8 @@
 
 #include "core/report/format.h"
 #include "core/report/lookup.h"
+#include "core/schedule/tiles.h"
+#include "core/target/target.h"
 
 namespace pallascope::report {
 namespace {
@@ -225,7 +227,7 @@ std::string kernel_text(const session::Compilation& compilation, const session::
   for (const trace::NodeId node : nodes_of(snapshot, id))
     nodes.push_back(compilation.graph().nodes[node].name);
   rows.add({"nodes", join(nodes, ", ")});
-  const std::string tiles = tile_text(*program.context, kernel.tile_axes);
+  const std::string tiles = tile_text(*program.context, schedule::grid_axes(program, kernel.nests, target::default_model()));
   rows.add({"grid axes", tiles.empty() ? "none: the arrays stay whole" : tiles});
   rows.add({"on chip", bytes_text(kernel.working_set) + " with whole arrays"});
   rows.add({"moved", bytes_text(kernel.bytes_moved) + " a call"});
@@ -247,7 +249,7 @@ Json kernel_json(const session::Compilation& compilation, const session::Snapsho
                      {"axes", axes_json(*program.context, program.nests[nest].axes)},
                      {"reduced", program.nests[nest].reduced}});
   }
-  for (const auto& axes : kernel.tile_axes) tiles.push_back(axes_json(*program.context, axes));
+  for (const auto& axes : schedule::grid_axes(program, kernel.nests, target::default_model())) tiles.push_back(axes_json(*program.context, axes));
   return {{"id", id_text(id)},
           {"name", kernel_name(snapshot, id)},
           {"nests", nests},

@@ -8,7 +8,6 @@
 #include "core/schedule/fuse.h"
 #include "core/schedule/groups.h"
 #include "core/schedule/inline.h"
-#include "core/schedule/tiles.h"
 
 namespace pallascope::schedule {
 namespace {
@@ -164,13 +163,6 @@ State state_at(const Schedule& schedule, std::size_t count) {
     for (loop::BufferId b : kernel.inputs) kernel.bytes_moved += program.buffers[b].bytes();
     for (loop::BufferId b : kernel.outputs) kernel.bytes_moved += program.buffers[b].bytes();
     for (loop::BufferId b : kernel.internal) kernel.working_set += program.buffers[b].bytes();
-    for (const AxisClass& c : analyse_tiles(program, kernel.nests, target::default_model()).classes) {
-      if (!c.shared) continue;
-      std::vector<index::AxisId> axes;
-      for (const auto& [nest, axis] : c.members)
-        if (nest == kernel.nests.front()) axes.push_back(axis);
-      kernel.tile_axes.push_back(std::move(axes));
-    }
     kernel.working_set += kernel.bytes_moved;
     state.bytes_moved += kernel.bytes_moved;
     scheduled.kernel = state.kernels.add(std::move(kernel));

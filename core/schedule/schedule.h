@@ -20,7 +20,6 @@ struct Kernel {
   std::vector<loop::BufferId> inputs;    ///< read, and made outside
   std::vector<loop::BufferId> outputs;   ///< made here, and read outside or returned
   std::vector<loop::BufferId> internal;  ///< made and used only here: never reach memory
-  std::vector<std::vector<index::AxisId>> tile_axes;  ///< what a grid could run over: per class, the first nest's axes
   std::int64_t working_set = 0;          ///< bytes, whole arrays
   std::int64_t bytes_moved = 0;          ///< distinct bytes of its inputs and outputs
 

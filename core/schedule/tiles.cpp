@@ -214,4 +214,16 @@ Tiles analyse_tiles(const loop::Program& program, const std::vector<loop::NestId
   return tiles;
 }
 
+std::vector<std::vector<index::AxisId>> grid_axes(const loop::Program& program, const std::vector<loop::NestId>& nests,
+                                                  const target::Model& model) {
+  std::vector<std::vector<index::AxisId>> found;
+  for (const AxisClass& c : analyse_tiles(program, nests, model).classes) {
+    if (!c.shared) continue;
+    found.emplace_back();
+    for (const auto& [nest, axis] : c.members)
+      if (nest == nests.front()) found.back().push_back(axis);
+  }
+  return found;
+}
+
 }  // namespace pallascope::schedule

@@ -36,4 +36,8 @@ struct Tiles {
 /// that walks strides 16..127 of the buffer in one nest counts the same rows as an axis that walks them in another.
 Tiles analyse_tiles(const loop::Program& program, const std::vector<loop::NestId>& nests, const target::Model& model);
 
+/// What a grid could run over: per shared class of `nests` (a kernel's, not empty), the axes of the first nest.
+std::vector<std::vector<index::AxisId>> grid_axes(const loop::Program& program, const std::vector<loop::NestId>& nests,
+                                                  const target::Model& model);
+
 }  // namespace pallascope::schedule
