@@ -6,9 +6,9 @@
 #   same table, so a header is allowed exactly in the rooms whose pallascope_layer() call names the
 #   library. A library without TARGET is known to the test, but no room can use it yet.
 #
-# pallascope_sdist(<PyPI name> <version> <file stem> <sha256>)
-#   downloads (once) into DEPS_CACHE and unpacks into build/_deps; sets <stem>_SOURCE_DIR. Works
-#   offline when the file is in the cache.
+# pallascope_sdist(<PyPI name> <version> <file stem> <sha256> [<pattern>...])
+#   downloads (once) into DEPS_CACHE and unpacks into build/_deps, with patterns only what fits one;
+#   sets <stem>_SOURCE_DIR. Works offline when the file is in the cache.
 
 set(_deps_cache "$ENV{HOME}/.cache/pallascope")
 execute_process(COMMAND "${CMAKE_COMMAND}" -E make_directory "${_deps_cache}"
@@ -43,7 +43,10 @@ function(pallascope_sdist name version stem sha256)
   set(folder "${CMAKE_BINARY_DIR}/_deps/${stem}-${version}")
   set(${stem}_SOURCE_DIR "${folder}" PARENT_SCOPE)
   if(EXISTS "${folder}.ok")
-    return()
+    file(READ "${folder}.ok" unpacked)
+    if(unpacked STREQUAL "${ARGN}")
+      return()
+    endif()
   endif()
   if(NOT EXISTS "${archive}")
     message(STATUS "Downloading ${name} ${version} from PyPI")
@@ -69,8 +72,12 @@ function(pallascope_sdist name version stem sha256)
                         "${sha256}). Delete it and configure again.")
   endif()
   file(REMOVE_RECURSE "${folder}")
-  file(ARCHIVE_EXTRACT INPUT "${archive}" DESTINATION "${CMAKE_BINARY_DIR}/_deps")
-  file(TOUCH "${folder}.ok")
+  set(patterns "")
+  if(ARGN)
+    set(patterns PATTERNS ${ARGN})
+  endif()
+  file(ARCHIVE_EXTRACT INPUT "${archive}" DESTINATION "${CMAKE_BINARY_DIR}/_deps" ${patterns})
+  file(WRITE "${folder}.ok" "${ARGN}")
 endfunction()
 
 # A library of Debian that comes without a usable CMake package. (libzip's own package refuses to
@@ -124,13 +131,4 @@ pallascope_third_party(benchmark TARGET benchmark::benchmark HEADERS benchmark/)
 pallascope_third_party(rapidcheck TARGET rapidcheck HEADERS rapidcheck.h rapidcheck/)
 pallascope_third_party(isl TARGET pallascope_isl HEADERS isl/)
 
-# The window's libraries: known to the layer test; each gets its TARGET with the window.
-pallascope_third_party(imgui HEADERS imgui imstb_ misc/cpp/imgui backends/imgui)
-pallascope_third_party(imgui_test_engine HEADERS imgui_te_ imgui_test_engine)
-pallascope_third_party(implot HEADERS implot)
-pallascope_third_party(node_editor HEADERS imgui_node_editor crude_json)
-pallascope_third_party(text_edit HEADERS TextEditor)
-pallascope_third_party(glfw HEADERS GLFW/)
-pallascope_third_party(opengl HEADERS GL/)
-pallascope_third_party(tree_sitter HEADERS tree_sitter/)
-pallascope_third_party(stb HEADERS stb_)
+include("${CMAKE_CURRENT_LIST_DIR}/window_deps.cmake")

@@ -20,8 +20,9 @@ case $preset in
 esac
 jobs=${PALLASCOPE_JOBS:-$(nproc)}
 requirements=$root/cmake/requirements.txt
-apt_build="build-essential cmake ninja-build ccache mold nlohmann-json3-dev libfmt-dev libzip-dev libcli11-dev libedit-dev"
-apt_test="libgtest-dev libbenchmark-dev librapidcheck-dev libisl-dev"
+apt_build="build-essential cmake ninja-build ccache mold nlohmann-json3-dev libfmt-dev libzip-dev libcli11-dev libedit-dev \
+libglfw3-dev libgl-dev libfreetype-dev fonts-inter fonts-jetbrains-mono fonts-dejavu-core"
+apt_test="libgtest-dev libbenchmark-dev librapidcheck-dev libisl-dev xvfb xauth libgl1-mesa-dri"
 
 say() { printf 'pallascope: %s\n' "$*" >&2; }
 fail() { say "$@"; exit 1; }

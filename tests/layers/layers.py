@@ -62,7 +62,7 @@ class Declaration:
         return max(found, key=lambda x: len(x.path), default=None)
 
     def library_of(self, header: str) -> str | None:
-        """The longest matching beginning wins: imgui_node_editor.h is not ImGui's."""
+        """The longest matching beginning wins: imgui_impl_glfw.h is not ImGui's own."""
         found = [
             (len(prefix), name)
             for name, prefixes in self.third_party.items()

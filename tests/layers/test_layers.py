@@ -22,7 +22,7 @@ DECLARATION = Declaration(
         "nlohmann_json": ("nlohmann/",),
         "pybind11": ("pybind11/", "Python.h"),
         "imgui": ("imgui",),
-        "node_editor": ("imgui_node_editor",),
+        "imgui_glfw": ("imgui_impl_",),
     },
 )
 
@@ -79,7 +79,7 @@ def test_a_clean_tree_passes(tmp_path):
         ("core/session/bad.cpp", "#include <Python.h>", "third-party library pybind11"),
         ("core/session/bad.cpp", '#include "nlohmann/json.hpp"', "third-party library nlohmann_json"),
         ("core/trace/bad.cpp", '#include "imgui.h"', "third-party library imgui"),
-        ("core/trace/bad.cpp", "#include <imgui_node_editor.h>", "third-party library node_editor"),
+        ("core/trace/bad.cpp", "#include <imgui_impl_glfw.h>", "third-party library imgui_glfw"),
         # what nobody knows
         ("core/trace/bad.cpp", "#include <boost/any.hpp>", "neither ours, nor standard"),
         ("core/trace/bad.cpp", "#include HEADER", "neither ours, nor standard"),
