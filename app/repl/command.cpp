@@ -163,14 +163,15 @@ const std::vector<Command>& commands() {
        {},
        run_run},
       {"check",
-       "[K] [--full]",
+       "[K] [--full] [--picture] [--buffers]",
        "run and compare every output with eager PyTorch; a difference makes the exit status of a batch 1; "
-       "with K, only what K writes",
+       "with K, only what K writes; --picture shows where they differ and by how much, --buffers also "
+       "compares what each kernel and call writes, in the order of execution",
        "check --full",
        0,
        1,
        {kernel},
-       {{"full", {}}},
+       {{"full", {}}, {"picture", {}}, {"buffers", {}}},
        run_check},
       {"help",
        "[CMD]",

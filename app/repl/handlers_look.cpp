@@ -100,8 +100,7 @@ std::vector<Row> node_rows(const session::Compilation& compilation, const sessio
 
 std::vector<Row> buffer_rows(const session::Compilation& compilation, const session::Snapshot& snapshot) {
   std::vector<Row> rows;
-  for (std::size_t k = 0; k < snapshot.program->buffers.size(); ++k) {
-    const loop::BufferId id(k);
+  for (const loop::BufferId id : report::buffers_of(compilation, snapshot)) {
     Row row;
     row.cells = report::buffer_cells(compilation, snapshot, id);
     row.kind = snapshot.program->buffers[id].kind == loop::BufferKind::input ? "input" : "intermediate";

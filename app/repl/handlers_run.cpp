@@ -1,5 +1,12 @@
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,6 +22,17 @@ namespace {
 
 using report::Json;
 
+/// How many kernels and library calls the module launches.
+std::size_t launches(const session::Snapshot& snapshot) {
+  std::size_t count = 0;
+  for (const schedule::ScheduledStep& step : snapshot.state.steps) {
+    if (step.kernel.valid() ||
+        std::holds_alternative<loop::LibraryCall>(snapshot.program->steps[step.call].content))
+      ++count;
+  }
+  return count;
+}
+
 Json base_request(const char* name, const Opened& opened, const session::Snapshot& snapshot) {
   Json request = {{"request", name},
                   {"program", trace::write_json(*opened.program)},
@@ -23,6 +41,7 @@ Json base_request(const char* name, const Opened& opened, const session::Snapsho
                   {"inputs", {{"kind", "random"}, {"seed", 0}}},
                   {"weights", nullptr},
                   {"modes", {"debug", "steady"}},
+                  {"launches", launches(snapshot)},
                   {"tolerance", nullptr}};
   switch (opened.source) {
     case Source::bundle:
@@ -40,13 +59,109 @@ Json base_request(const char* name, const Opened& opened, const session::Snapsho
   return request;
 }
 
+/// The value of an ATen node that a buffer holds, as the traced graph names it; or why nothing of it is compared.
+struct Held {
+  trace::ValueId value;  ///< of the functional graph; invalid with a `why`
+  std::string traced;    ///< the name that eager's value has
+  loop::AffineView layout;
+  const char* why = "";
+};
+
+using Views = std::map<loop::BufferId, std::vector<std::pair<trace::ValueId, const loop::View*>>>;
+
+Held held_by(const Opened& opened, const loop::Program& program, const Views& views, loop::BufferId buffer) {
+  const session::Compilation& compilation = *opened.compilation;
+  Held held{{}, {}, {}, "holds no node's value (a part of an operator)"};
+  std::int64_t most = -1;
+  const auto of_buffer = views.find(buffer);
+  if (of_buffer == views.end()) return held;
+  for (const auto& [value, view] : of_buffer->second) {
+    const trace::Value& known = compilation.graph().values[value];
+    if (!known.tensor || !known.producer.valid()) continue;
+    const trace::ValueId origin = compilation.functional().value_origin.at(value.index());
+    const auto layout = loop::affine(*program.context, *view);
+    if (!origin.valid() || !layout || known.tensor->dtype != program.buffers[buffer].dtype) {
+      if (!held.value.valid()) {
+        held.why = !origin.valid() ? "holds a value that only the functional graph has"
+                   : !layout       ? "holds a value that no strides can view"
+                                   : "holds a node's value in another dtype";
+      }
+      continue;
+    }
+    // Of several, the one that the buffer was made for; of views of it, one that shows most of it.
+    const std::int64_t shows = program.buffers[buffer].origin == value
+                                   ? std::numeric_limits<std::int64_t>::max()
+                                   : known.tensor->numel();
+    if (shows <= most) continue;
+    most = shows;
+    held = {value, compilation.traced().values[origin].name, *layout, ""};
+  }
+  return held;
+}
+
+/// What the host needs to compare each buffer when it is written (observe.py says the keys), in execution order; and
+/// in `skipped` the buffers that it cannot compare, each with the reason.
+Json buffers_request(const Opened& opened, const session::Snapshot& snapshot, Json& skipped) {
+  const loop::Program& program = *snapshot.program;
+  const trace::Graph& graph = opened.compilation->graph();
+  Json steps = Json::array();
+  skipped = Json::array();
+  Views views;
+  for (const auto& [value, view] : program.views) views[view.buffer].emplace_back(value, &view);
+  for (const schedule::ScheduledStep& scheduled : snapshot.state.steps) {
+    std::vector<loop::BufferId> written;
+    Json step = {{"kernel", nullptr}, {"call", nullptr}, {"name", nullptr}, {"torch", false}};
+    if (scheduled.kernel.valid()) {
+      step["kernel"] = report::id_text(scheduled.kernel);
+      step["name"] = report::kernel_name(snapshot, scheduled.kernel);
+      written = snapshot.state.kernels[scheduled.kernel].outputs;
+    } else if (const auto& content = program.steps[scheduled.call].content;
+               const auto* library = std::get_if<loop::LibraryCall>(&content)) {
+      step["call"] = library->op;
+      written = {library->output};
+    } else if (const auto* torch = std::get_if<loop::TorchCall>(&content)) {
+      step["call"] = torch->op;
+      step["torch"] = true;
+      written = torch->outputs;
+    }
+    Json values = Json::array();
+    for (const loop::BufferId buffer : written) {
+      if (!buffer.valid()) continue;  // an output that is None
+      const Held held = held_by(opened, program, views, buffer);
+      if (!held.value.valid()) {
+        skipped.push_back({{"buffer", report::id_text(buffer)},
+                           {"kernel", step["kernel"]},
+                           {"call", step["call"]},
+                           {"why", held.why}});
+        continue;
+      }
+      const trace::Value& value = graph.values[held.value];
+      // Code generation's names: a dense tensor, or a torch call's result as it came.
+      const std::string variable = (step["torch"].get<bool>() ? "r_" : "t_") + program.buffers[buffer].name;
+      values.push_back({{"buffer", report::id_text(buffer)},
+                        {"variable", variable},
+                        {"node", report::id_text(value.producer)},
+                        {"node_name", graph.nodes[value.producer].name},
+                        {"output", value.output_index},
+                        {"value", held.traced},
+                        {"sizes", value.tensor->sizes},
+                        {"strides", held.layout.strides},
+                        {"offset", held.layout.offset}});
+    }
+    step["values"] = std::move(values);
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
 /// The rows of a result that a kernel writes: user outputs by their place, arguments by their input.
 struct Written {
   std::set<std::size_t> outputs, arguments;
 };
 
+/// `any`: also for a kernel that writes none; else that is a diagnostic.
 Result<Written> written_by(const Opened& opened, const session::Snapshot& snapshot, const std::string& word,
-                           std::string& label) {
+                           bool any, std::string& label) {
   const auto kernel = resolve_kernel(opened, snapshot, word);
   if (!kernel.ok()) return kernel.error();
   label = report::id_text(*kernel);
@@ -67,7 +182,7 @@ Result<Written> written_by(const Opened& opened, const session::Snapshot& snapsh
     }
     if (!mutation) ++user_output;
   }
-  if (written.outputs.empty() && written.arguments.empty()) {
+  if (written.outputs.empty() && written.arguments.empty() && !any) {
     std::vector<std::string> readers;
     for (const loop::BufferId buffer : buffers) {
       for (const std::string& reader : report::readers(*opened.compilation, snapshot, buffer))
@@ -90,6 +205,25 @@ std::string text_field(const Json& object, const char* key) {
   if (!object.is_object()) return "";
   const auto at = object.find(key);
   return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+/// Keeps the buffers of the kernel `label`.
+void keep_buffers(Json& result, const std::string& label) {
+  for (const char* list : {"buffers", "buffers_skipped"}) {
+    const auto at = result.find(list);
+    if (at == result.end() || !at->is_array()) continue;
+    Json kept = Json::array();
+    bool failed = false;
+    for (const Json& row : *at) {
+      if (text_field(row, "kernel") != label) continue;
+      failed = failed || text_field(row, "verdict") == "failed";
+      kept.push_back(row);
+    }
+    *at = std::move(kept);
+    // A kernel without an output of the graph is judged by what it writes.
+    if (failed && result.contains("verdict") && result.contains("outputs") && result["outputs"].empty())
+      result["verdict"] = "failed";
+  }
 }
 
 /// Keeps the rows that `written` names. Rows of `run` have no index: they stand in the outputs' order.
@@ -120,15 +254,17 @@ Result<Output> run_request(Session& session, const Arguments& arguments, const c
   const auto snapshot = opened.snapshot();
   Written written;
   std::string label;
-  const bool one_kernel = !arguments.words.empty();
+  const bool one_kernel = !arguments.words.empty(), buffers = arguments.has("buffers");
   if (one_kernel) {
-    auto found = written_by(opened, *snapshot, arguments.words[0], label);
+    auto found = written_by(opened, *snapshot, arguments.words[0], buffers, label);
     if (!found.ok()) return found.error();
     written = *std::move(found);
   }
   const bool full = arguments.has("full");
   Json request = base_request(name, opened, *snapshot);
-  request["detail"] = full;  // histograms and pictures are for those who asked for everything
+  request["picture"] = arguments.has("picture");
+  Json skipped;
+  if (buffers) request["buffers"] = buffers_request(opened, *snapshot, skipped);
   auto reply = session.ask(request);
   if (!reply.ok()) return reply.error();
   if (!reply->is_object())
@@ -140,7 +276,11 @@ Result<Output> run_request(Session& session, const Arguments& arguments, const c
   // The program's verdict is kept; that of one kernel says nothing of the others.
   if (check && !one_kernel)
     opened.checked[opened.compilation->graph_index()] = {true, verdict, snapshot->decision};
-  if (one_kernel) keep_rows(result, written);
+  if (buffers) result["buffers_skipped"] = std::move(skipped);
+  if (one_kernel) {
+    keep_rows(result, written);
+    keep_buffers(result, label);
+  }
   result["decision"] = snapshot->decision;
   result["graph"] = opened.compilation->graph_index();
   result["kernel"] = one_kernel ? Json(label) : Json(nullptr);

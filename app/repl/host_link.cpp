@@ -14,10 +14,9 @@ class ClientLink : public HostLink {
  public:
   void start() override { client_.start(); }
 
-  Result<report::Json> request(const report::Json& header,
-                               const std::function<void(const std::string&)>& progress,
+  Result<report::Json> request(const report::Json& header, const Progress& progress,
                                std::stop_token cancel) override {
-    if (!client_.hello() && progress) progress("starting Python (torch and jax)");
+    if (!client_.hello() && progress) progress("starting Python (torch and jax)", -1);
     // The start is waited for apart, so that a person sees what is waited for.
     const auto hello = client_.wait_ready(cancel);
     if (!hello.ok()) return hello.error();
@@ -26,10 +25,7 @@ class ClientLink : public HostLink {
     std::string traceback;
     options.traceback = &traceback;
     if (progress) {
-      options.progress = [&progress](const host::Progress& step) {
-        const int percent = static_cast<int>(step.fraction * 100);
-        progress(step.fraction < 0 ? step.text : step.text + " " + std::to_string(percent) + "%");
-      };
+      options.progress = [&progress](const host::Progress& step) { progress(step.text, step.fraction); };
     }
     // Text that is not UTF-8 (a line of source, say) must not end the program: it is replaced.
     const std::string text = header.dump(-1, ' ', false, report::Json::error_handler_t::replace);
@@ -49,7 +45,35 @@ class ClientLink : public HostLink {
     return result;
   }
 
-  [[nodiscard]] std::string state_text() const override { return client_.state().text; }
+  void restart() override { client_.restart(); }
+
+  [[nodiscard]] HostStatus status() const override {
+    const host::StateReport report = client_.state();
+    HostStatus status;
+    switch (report.state) {
+      case host::State::not_started: status.state = HostStatus::State::not_started; break;
+      case host::State::starting: status.state = HostStatus::State::starting; break;
+      case host::State::ready: status.state = HostStatus::State::ready; break;
+      case host::State::died: status.state = HostStatus::State::died; break;
+      case host::State::failed: status.state = HostStatus::State::failed; break;
+    }
+    status.text = report.text;
+    status.busy = report.busy;
+    status.starts = report.starts;
+    if (const auto hello = client_.hello()) {
+      status.python = hello->python;
+      status.torch = hello->torch;
+      status.jax = hello->jax;
+      status.platform = hello->platform;
+      status.devices = hello->devices;
+    }
+    return status;
+  }
+
+  [[nodiscard]] HostLog log(std::uint64_t from) const override {
+    host::LogPart part = client_.log(from);
+    return {std::move(part.text), part.end};
+  }
 
  private:
   host::Client client_;

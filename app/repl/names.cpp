@@ -188,14 +188,15 @@ std::vector<std::string> known_names(const Opened& opened, const session::Snapsh
   std::set<std::string> names;
   for (const trace::Value& value : graph.values) names.insert(value.name);
   for (const trace::Node& node : graph.nodes) names.insert(node.name);
-  for (const loop::Buffer& buffer : snapshot.program->buffers) names.insert(buffer.name);
+  const std::vector<loop::BufferId> buffers = report::buffers_of(*opened.compilation, snapshot);
+  for (const loop::BufferId id : buffers) names.insert(snapshot.program->buffers[id].name);
   std::vector<std::string> result(names.begin(), names.end());
   if (!ids) return result;
   const auto add = [&result](char letter, std::size_t count) {
     for (std::size_t k = 0; k < count; ++k) result.push_back(fmt::format("{}{}", letter, k));
   };
   add('n', graph.nodes.size());
-  add('b', snapshot.program->buffers.size());
+  for (const loop::BufferId id : buffers) result.push_back(report::id_text(id));
   add('k', snapshot.state.kernels.size());
   add('d', opened.compilation->decisions().size());
   return result;

@@ -50,8 +50,9 @@ Result<report::Json> Session::ask(const report::Json& header) {
     stop_ = std::stop_source();
     token = stop_.get_token();
   }
+  const std::stop_callback outer(cancel, [this] { interrupt(); });
   auto reply = host_->request(header, progress, token);
-  if (progress) progress("");
+  if (progress) progress("", -1);
   return reply;
 }
 

@@ -44,12 +44,14 @@ struct Opened {
 
 class Session {
  public:
-  explicit Session(std::unique_ptr<HostLink> host = nullptr) : host_(std::move(host)) {}
+  /// Sessions that share a host take turns with it.
+  explicit Session(std::shared_ptr<HostLink> host = nullptr) : host_(std::move(host)) {}
 
   /// What is open, or the diagnostic that tells how to open something.
   [[nodiscard]] Result<Opened*> opened();
   [[nodiscard]] const Opened* peek() const { return opened_ ? &*opened_ : nullptr; }
   void set_opened(Opened opened) { opened_ = std::move(opened); }
+  void close() { opened_.reset(); }
 
   /// Compiles graph `graph` of a program; the first one that compiles when none is named. Stands after all decisions.
   static Result<Opened> compiled(std::shared_ptr<const trace::Program> program,
@@ -61,14 +63,16 @@ class Session {
   /// Ends the request that is waited for, if there is one. Any thread may call it.
   void interrupt();
 
-  /// Told what is waited for, on the thread that runs the command; an empty text when the wait is over. May be empty.
-  std::function<void(const std::string&)> progress;
+  /// Called on the thread that runs the command; with an empty text when the wait is over. May be empty.
+  Progress progress;
+  /// A request also ends, or does not begin, when this is stopped.
+  std::stop_token cancel;
 
   void quit() { finished_ = true; }
   [[nodiscard]] bool finished() const { return finished_; }
 
  private:
-  std::unique_ptr<HostLink> host_;
+  std::shared_ptr<HostLink> host_;
   std::optional<Opened> opened_;
   bool finished_ = false;
   std::mutex mutex_;

@@ -296,9 +296,11 @@ std::filesystem::path history_path() {
 
 ProgressLine::ProgressLine(Session& session) : session_(session) {
   if (isatty(STDERR_FILENO) == 0) return;
-  session_.progress = [](const std::string& text) {
+  session_.progress = [](const std::string& text, double fraction) {
     // Cut to the width: a line that wraps could not be taken away again.
-    std::string shown = text.empty() ? "" : text + " …";
+    std::string shown = text;
+    if (fraction >= 0) shown += " " + std::to_string(static_cast<int>(fraction * 100)) + "%";
+    if (!text.empty()) shown += " …";
     const std::size_t width = terminal_width();
     while (report::display_width(shown) + 1 > width && !shown.empty()) shown.pop_back();
     std::fprintf(stderr, "\r\033[K%s", shown.c_str());

@@ -15,9 +15,12 @@ from .dtypes import short_name
 from .errors import PallascopeError
 from .execute import MODES, run_mode
 from .layout import clone_all
+from .observe import Around, Buffers, Launches, hooked
 from .reference import Run, Unavailable, has_subnormals, run_float64, run_flushed, run_graph
 
 Progress = Callable[[str, float], None]
+# Cells of pictures in one answer, 22 bytes each as text: an answer has to stay well below 128 MiB.
+_MOST_CELLS = 2_000_000
 
 
 def _silent(text: str, fraction: float) -> None:
@@ -49,17 +52,22 @@ def neutral_jax() -> Iterator[None]:
 
 
 def run_module(
-    module: types.ModuleType, inputs: Sequence[torch.Tensor], mode: str, seed: int | None
+    module: types.ModuleType,
+    inputs: Sequence[torch.Tensor],
+    mode: str,
+    seed: int | None,
+    observers: Sequence[Around] = (),
 ) -> tuple[list[Any], list[torch.Tensor], float]:
     """(outputs, arguments after the call, seconds) of one call on copies of the inputs.
 
+    observers  see each launch (observe.hooked), the first one innermost
     Raises PallascopeError (host_error) that names the mode, with Python's own error as its cause.
     """
     args = clone_all(inputs)
     if seed is not None:
         torch.manual_seed(seed)
     try:
-        with neutral_jax():
+        with neutral_jax(), hooked(module, mode, observers):
             start = time.perf_counter()
             outputs = run_mode(module, args, mode)
             seconds = time.perf_counter() - start
@@ -93,18 +101,27 @@ def check_graph(
     tolerance: dict[str, float] | None = None,
     seed: int = 0,
     detail: bool = False,
+    launches: int = 0,
+    buffers: Sequence[dict[str, Any]] | None = None,
     progress: Progress = _silent,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Compares every output and every argument of a GRAPH with eager, in each mode.
+
+    detail    adds "picture" and "histogram" to the figures (picture.look)
+    launches  how many kernels and library calls the module has, for the progress; 0 if it is not known
+    buffers   the steps of observe.Buffers: each buffer is compared as well, when debug mode has written it
+    progress  is told what is done, and how much of it all is behind, 0 to 1
 
     Gives (result, values). result: {"verdict", "outputs": [row, ...], "seconds", "seconds_eager",
     "seconds_by_mode", "notes", "float64"}; float64 is null, or why there is no float64 reference. A row has
     "name", "kind" ("output", "argument"), "index", "dtype", "sizes", "verdict", "worst_mode" and "modes":
     {mode: figures of `compare`, with "aliases" and "expected_aliases"}. An argument has a row when eager
-    changed it or we did. values: {"eager": Run, "float64": Run | None, "outputs": {mode: [...]}} for further
-    looks.
+    changed it or we did. With `buffers` also "buffers", the rows of observe.Buffers in execution order, and
+    "first_divergence", the first of them that failed (null without one): outputs alone make the verdict, since
+    a value inside may be outside of a tolerance that the outputs keep to. values: {"eager": Run, "float64":
+    Run | None, "outputs": {mode: [...]}} for further looks.
 
-    Raises PallascopeError when eager or the module raises.
+    Raises PallascopeError when eager or the module raises, and for buffers without debug mode.
     """
     start = time.perf_counter()
     for mode in modes:
@@ -112,26 +129,51 @@ def check_graph(
             raise PallascopeError(
                 "invalid_argument", f"there is no mode '{mode}'", "", "use " + " or ".join(MODES)
             )
-    progress("eager PyTorch", 0.0)
+    if buffers is not None and "debug" not in modes:
+        raise PallascopeError(
+            "invalid_argument", "buffers are compared in debug mode alone", "", "add debug to the modes"
+        )
+    progress("running eager PyTorch", 0.0)
     eager = run_graph(graph, inputs, seed=seed)
     seconds_eager = time.perf_counter() - start
-    progress("the reference in float64", 0.1)
+    progress("running the reference in float64", 0.1)
     reference, why_not = None, None
     try:
         reference = run_float64(graph, inputs, eager)
     except Unavailable as error:
         why_not = str(error)
+    flushed, watch = None, None
+    if buffers is not None and has_subnormals([*inputs, *eager.values.values()]):
+        # A buffer is compared once, while it is there.
+        flushed = run_flushed(graph, inputs, seed=seed)
     outputs, arguments, seconds = {}, {}, {}
     for count, mode in enumerate(modes):
-        progress(f"the kernels, {mode}", 0.2 + 0.6 * count / len(modes))
-        outputs[mode], arguments[mode], seconds[mode] = run_module(module, inputs, mode, seed)
-    progress("comparing", 0.8)
-    rows = _rows(graph, inputs, eager, reference, None, outputs, arguments, tolerance, detail)
-    if any(r["verdict"] == "failed" for r in rows) and has_subnormals([*inputs, *eager.values.values()]):
+        low, high = (0.2 + 0.6 * k / len(modes) for k in (count, count + 1))
+        progress(f"running the kernels, {mode}", low)
+        observers: list[Any] = [Launches(progress, mode, launches, low, high)] if launches else []
+        if buffers is not None and mode == "debug":
+            watch = Buffers(buffers, module, eager, reference, flushed, tolerance, detail)
+            observers.append(watch)
+        outputs[mode], arguments[mode], seconds[mode] = run_module(module, inputs, mode, seed, observers)
+        if watch is not None and mode == "debug":
+            seconds[mode] -= watch.seconds
+            watch.finish(arguments[mode])
+
+    def rows_with(flushed: Run | None) -> list[dict[str, Any]]:
+        return _rows(
+            graph, inputs, eager, reference, flushed, outputs, arguments, tolerance, detail, progress
+        )
+
+    rows = rows_with(flushed)
+    if (
+        flushed is None
+        and any(r["verdict"] == "failed" for r in rows)
+        and has_subnormals([*inputs, *eager.values.values()])
+    ):
         # XLA on a CPU takes a subnormal operand for 0. Where that explains an element, it is not wrong.
         flushed = run_flushed(graph, inputs, seed=seed)
         if flushed is not None:
-            rows = _rows(graph, inputs, eager, reference, flushed, outputs, arguments, tolerance, detail)
+            rows = rows_with(flushed)
     notes = list(reference.notes) if reference else []
     result = {
         "verdict": "failed" if any(r["verdict"] == "failed" for r in rows) else "passed",
@@ -142,6 +184,13 @@ def check_graph(
         "notes": notes,
         "float64": why_not,
     }
+    unpictured = sum("picture" not in f for r in rows for f in r["modes"].values()) if detail else 0
+    if unpictured:
+        notes.append(f"{unpictured} pictures are left out: the answer would be too long")
+    if watch is not None:
+        notes += watch.notes
+        result["buffers"] = watch.rows
+        result["first_divergence"] = next((r for r in watch.rows if r["verdict"] == "failed"), None)
     return result, {"eager": eager, "float64": reference, "outputs": outputs, "arguments": arguments}
 
 
@@ -155,11 +204,38 @@ def _rows(
     arguments: dict[str, list[torch.Tensor]],
     tolerance: dict[str, float] | None,
     detail: bool,
+    progress: Progress,
 ) -> list[dict[str, Any]]:
     names = [i["name"] for i in graph["inputs"]]
     user_outputs = [o for o in graph["outputs"] if o["kind"] == "user_output"]
-    rows = []
+    rows: list[dict[str, Any]] = []
+    cells = 0
+
+    def figures_of(value: Any, run: str, index: int) -> dict[str, Any]:
+        """One comparison; `run` says which list of a Run the values are in."""
+        nonlocal cells
+        eager_value, float64, flush = (
+            None if r is None else getattr(r, run)[index] for r in (eager, reference, flushed)
+        )
+        row = compare(
+            value,
+            eager_value,
+            float64,
+            tolerance=tolerance,
+            flushed=flush,
+            detail=detail and cells < _MOST_CELLS,
+        )
+        cells += len((row.get("picture") or {}).get("cells", ()))
+        return row
+
+    told = 0.0
     for index, output in enumerate(user_outputs):
+        if time.monotonic() - told > 0.05:  # a person sees no more
+            told = time.monotonic()
+            progress(
+                f"comparing output {index + 1} of {len(user_outputs)}",
+                0.8 + 0.2 * index / len(user_outputs),
+            )
         if output["value"] is None:
             continue
         figures = {}
@@ -171,14 +247,7 @@ def _rows(
                     f"has {len(user_outputs)}",
                     graph["name"],
                 )
-            figures[mode] = compare(
-                values[index],
-                eager.outputs[index],
-                reference.outputs[index] if reference else None,
-                tolerance=tolerance,
-                flushed=flushed.outputs[index] if flushed else None,
-                detail=detail,
-            )
+            figures[mode] = figures_of(values[index], "outputs", index)
             figures[mode]["aliases"] = _aliases(values[index], arguments[mode], names)
             figures[mode]["expected_aliases"] = _aliases(eager.outputs[index], eager.args, names)
         rows.append(_row(output["value"], "output", index, figures))
@@ -188,14 +257,7 @@ def _rows(
             continue
         figures = {}
         for mode, values in arguments.items():
-            figures[mode] = compare(
-                values[index],
-                eager.args[index],
-                reference.args[index] if reference else None,
-                tolerance=tolerance,
-                flushed=flushed.args[index] if flushed else None,
-                detail=detail,
-            )
+            figures[mode] = figures_of(values[index], "args", index)
             if index not in eager.mutated and changed[mode]:
                 figures[mode]["verdict"] = "failed"
                 figures[mode]["reasons"].append("eager leaves this argument as it is, the kernels changed it")

@@ -12,7 +12,11 @@ from typing import Any
 
 import torch
 
+from .difference import difference as distance_of
+from .difference import equal as equal_of
+from .difference import wide as _wide
 from .dtypes import short_name
+from .picture import look
 
 # (rtol, atol) of torch.testing.assert_close; every other dtype has to be equal.
 TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
@@ -28,10 +32,6 @@ TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
 # results that differ in one rounding of a thousand elements count as equally close. (Chosen, not measured.)
 CLOSE_FACTOR, CLOSE_EPS = 1.1, 0.1
 _CHUNK = 1 << 22  # elements at a time: the float64 temporaries of one chunk are 32 MiB each
-_PICTURE = 64  # the most rows and columns of a picture
-# Bins of the histogram of absolute differences: exact, one a decade from below 1e-16 to 1e4 and above, not
-# finite.
-_DECADES = list(range(-16, 5))
 
 
 def json_number(value: float) -> float | str:
@@ -61,22 +61,6 @@ def tolerance_for(dtype: torch.dtype, given: dict[str, float] | None = None) -> 
 
 def _smallest_normal(dtype: torch.dtype) -> float:
     return torch.finfo(dtype).smallest_normal if dtype.is_floating_point or dtype.is_complex else 0.0
-
-
-def _wide(t: torch.Tensor) -> torch.Tensor:
-    """The values as float64 or complex128, for differences."""
-    return t.to(torch.complex128 if t.dtype.is_complex else torch.float64)
-
-
-def _equal(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    if a.dtype in (torch.uint16, torch.uint32, torch.uint64):
-        a, b = (
-            a.to(torch.int64),
-            b.to(torch.int64),
-        )  # torch has few operators for these; the wrap keeps equality
-    if a.dtype in (torch.float8_e4m3fn, torch.float8_e5m2, torch.complex32):
-        a, b = _wide(a), _wide(b)
-    return a == b
 
 
 def _ordered(t: torch.Tensor) -> torch.Tensor:
@@ -127,8 +111,8 @@ def compare(
     tolerance    {"atol", "rtol"}; by default torch.testing's for eager's dtype
     flushed      eager's result with subnormals flushed to zero, where it was computed: an element that agrees
                  with it is flushed, not wrong
-    detail       adds "histogram" and "picture" of the absolute differences (picture: null when there are
-                 none)
+    detail       adds "picture" and "histogram" of the absolute differences (see picture.look); both are null
+                 for two that cannot be compared by element
 
     Keys: verdict ("passed", "failed"), reasons (sentences), dtype, sizes, strides, strides_equal (and
     expected_dtype, expected_sizes, expected_strides), elements, mismatched, flushed, max_abs, max_rel,
@@ -140,6 +124,8 @@ def compare(
     on both sides, or flushed. Strides are reported and not judged.
     """
     row: dict[str, Any] = {"verdict": "passed", "reasons": []}
+    if detail:
+        row["picture"], row["histogram"] = look_if_alike(ours, eager)
     if ours is None or eager is None:
         if (ours is None) != (eager is None):
             row.update(
@@ -175,10 +161,18 @@ def compare(
     if row["mismatched"]:
         row["verdict"] = "failed"
         row["reasons"].append(f"{row['mismatched']} of {row['elements']} elements are outside the tolerance")
-    if detail:
-        row["histogram"] = _histogram(ours, eager)
-        row["picture"] = _picture(ours, eager) if row["worst"] is not None else None
     return row
+
+
+def look_if_alike(
+    ours: torch.Tensor | None, eager: torch.Tensor | None
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """picture.look, or (None, None) for two that cannot be compared by element."""
+    if ours is None or eager is None or ours.size() != eager.size():
+        return None, None
+    if ours.dtype.is_complex != eager.dtype.is_complex:
+        return None, None
+    return look(ours.to(eager.dtype), eager)
 
 
 def _figures(
@@ -204,9 +198,9 @@ def _figures(
     first = worst = None
     worst_size = -1.0
     for start, (o, e, d, f) in _chunks(ours, eager, float64, flushed):
-        equal = _equal(o, e)
+        equal = equal_of(o, e)
         wo, we = _wide(o), _wide(e)
-        difference = (wo - we).abs()
+        difference = distance_of(o, e)
         bad = ~equal
         if real:
             nan_o, nan_e = wo.isnan(), we.isnan()
@@ -296,56 +290,4 @@ def _element(start: int, position: int, o: torch.Tensor, e: torch.Tensor, sizes:
         "index": _index(start + position, sizes),
         "ours": json_value(o[position]),
         "eager": json_value(e[position]),
-    }
-
-
-def _histogram(ours: torch.Tensor, eager: torch.Tensor) -> dict[str, Any]:
-    """Counts of absolute differences: {"exact", "decades": [[exponent, count], ...], "not_finite"}.
-
-    Exponent k counts 10^k <= |difference| < 10^(k+1); the first and the last bin take what lies beyond.
-    """
-    exact = not_finite = 0
-    bins = torch.zeros(len(_DECADES), dtype=torch.int64)
-    for _, (o, e) in _chunks(ours.detach(), eager.detach()):
-        wo, we = _wide(o), _wide(e)
-        same = _equal(o, e) | (wo.isnan() & we.isnan())
-        difference = (wo - we).abs()[~same]
-        exact += int(same.sum())
-        finite = difference.isfinite() & (difference > 0)
-        not_finite += int((~finite).sum())
-        exponent = difference[finite].log10().floor().clamp(_DECADES[0], _DECADES[-1]).to(torch.int64)
-        bins += torch.bincount(exponent - _DECADES[0], minlength=len(_DECADES))
-    counts = [[k, int(c)] for k, c in zip(_DECADES, bins, strict=True) if c]
-    return {"exact": exact, "decades": counts, "not_finite": not_finite}
-
-
-def _picture(ours: torch.Tensor, eager: torch.Tensor) -> dict[str, Any]:
-    """The largest absolute difference in each cell of a grid over the tensor seen as rows (all axes but the
-    last) and columns (the last): {"rows", "columns", "cells": [[..], ..]}. "nan" marks a cell with a NaN or
-    infinity on one side only."""
-    columns = ours.size(-1) if ours.dim() else 1
-    rows = ours.numel() // columns if columns else 0
-    if not rows:
-        return {"rows": 0, "columns": 0, "cells": []}
-    height, width = min(rows, _PICTURE), min(columns, _PICTURE)
-    cells = torch.zeros(height, width, dtype=torch.float64)
-    o, e = ours.detach().reshape(rows, columns), eager.detach().reshape(rows, columns)
-    for r in range(height):
-        low, high = r * rows // height, (r + 1) * rows // height
-        wo, we = _wide(o[low:high]), _wide(e[low:high])
-        difference = (wo - we).abs()
-        difference = torch.where(
-            _equal(o[low:high], e[low:high]) | (wo.isnan() & we.isnan()),
-            torch.zeros_like(difference),
-            difference,
-        )
-        difference = torch.where(difference.isnan(), torch.full_like(difference, math.inf), difference).amax(
-            0
-        )
-        for c in range(width):
-            cells[r, c] = difference[c * columns // width : (c + 1) * columns // width].max()
-    return {
-        "rows": height,
-        "columns": width,
-        "cells": [["nan" if math.isinf(v) else v for v in line] for line in cells.tolist()],
     }

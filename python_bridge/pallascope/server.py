@@ -8,7 +8,7 @@ length of the body; the header, a JSON object in UTF-8; the body, raw bytes. No 
 body; one that comes is read and ignored.
 
     request   {"id": 7, "request": "check", ...}
-    event     {"id": 7, "event": "progress", "text": "the kernels, steady", "fraction": 0.5}
+    event     {"id": 7, "event": "progress", "text": "running the kernels, steady", "fraction": 0.5}
     answer    {"id": 7, "ok": true, "result": {...}}
               {"id": 7, "ok": false, "error": {"kind", "message", "where", "remedy", "traceback"}}
 
@@ -417,8 +417,15 @@ class Handlers:
 
     def _place(self) -> dict[str, Any]:
         import jax
+        import torch
 
-        return {"platform": jax.default_backend(), "jax": jax.__version__, "interpret": True}
+        return {
+            "platform": jax.default_backend(),
+            "python": sys.version.split()[0],
+            "torch": torch.__version__,
+            "jax": jax.__version__,
+            "interpret": bool(getattr(self.module, "INTERPRET", True)),
+        }
 
     def request_check(self, request: dict[str, Any]) -> dict[str, Any]:
         start = time.perf_counter()
@@ -435,7 +442,9 @@ class Handlers:
             modes=request.get("modes") or ["debug", "steady"],
             tolerance=request.get("tolerance"),
             seed=seed,
-            detail=bool(request.get("detail", True)),
+            detail=bool(request.get("picture", False)),
+            launches=int(request.get("launches") or 0),
+            buffers=request.get("buffers"),
             progress=progress,
         )
         self.namespace.update(outputs=list(values["outputs"].values())[-1], reference=values["eager"].outputs)
@@ -447,12 +456,16 @@ class Handlers:
         from .check import neutral_jax, run_module, summarise
         from .execute import time_mode
         from .layout import clone_all
+        from .observe import Launches
 
+        launches = int(request.get("launches") or 0)
         seconds, timings, outputs = {}, {}, []
         modes = request.get("modes") or ["debug", "steady"]
         for count, mode in enumerate(modes):
-            self.server.progress(f"the kernels, {mode}", 0.1 + 0.9 * count / len(modes))
-            outputs, _, seconds[mode] = run_module(module, tensors, mode, seed)
+            low, high = (0.1 + 0.9 * k / len(modes) for k in (count, count + 1))
+            self.server.progress(f"running the kernels, {mode}", low)
+            told = [Launches(self.server.progress, mode, launches, low, high)] if launches else []
+            outputs, _, seconds[mode] = run_module(module, tensors, mode, seed, told)
             if request.get("time"):
                 with neutral_jax():
                     timings[mode] = time_mode(module, clone_all(tensors), mode)

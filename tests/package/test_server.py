@@ -154,8 +154,9 @@ def test_weights_of_a_trace(host, user_file):
 def test_a_wrong_kernel_fails_the_check(host):
     program = pallascope.trace(lambda x: x.sin(), torch.randn(3, 4))
     source = fake_source(program.graph()).replace("return run.outputs", "return [o + 1 for o in run.outputs]")
-    result = host.result("check", program=program.to_json(), source=source)
+    result = host.result("check", program=program.to_json(), source=source, picture=True)
     assert result["verdict"] == "failed"
+    assert (result["torch"], result["python"]) == (torch.__version__, sys.version.split()[0])
     figures = result["outputs"][0]["modes"]["steady"]
     assert (
         figures["mismatched"] == 12
@@ -168,7 +169,6 @@ def test_a_wrong_kernel_fails_the_check(host):
         source=source,
         tolerance={"atol": 2.0, "rtol": 0.0},
         modes=["steady"],
-        detail=False,
     )
     assert result["verdict"] == "passed" and "picture" not in result["outputs"][0]["modes"]["steady"]
 

@@ -87,14 +87,17 @@ class FakeHost : public HostLink {
   FakeHost(std::vector<report::Json>& requests, Answer answer)
       : requests_(requests), answer_(std::move(answer)) {}
   void start() override {}
-  Result<report::Json> request(const report::Json& header,
-                               const std::function<void(const std::string&)>& progress,
+  Result<report::Json> request(const report::Json& header, const Progress& progress,
                                std::stop_token /*cancel*/) override {
-    if (progress) progress("working");
+    if (progress) progress("working", -1);
     requests_.push_back(header);
     return answer_(header);
   }
-  [[nodiscard]] std::string state_text() const override { return "a test's"; }
+  [[nodiscard]] HostStatus status() const override {
+    HostStatus status;
+    status.text = "a test's";
+    return status;
+  }
 
  private:
   std::vector<report::Json>& requests_;
