@@ -1,13 +1,16 @@
 #include "app/model/source_columns.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
 #include "core/report/code.h"
 #include "core/report/diff.h"
+#include "core/report/format.h"
 #include "core/report/lookup.h"
 
 namespace pallascope::model {
@@ -21,7 +24,16 @@ struct FileLine {
   std::vector<trace::NodeId> nodes;
 };
 
-Column model_column(const Compilation& compilation) {
+using Block = Lines::Block;
+using Row = Lines::Row;
+using BlockPointer = std::shared_ptr<const Block>;
+
+BlockPointer sealed(Block block) {
+  for (const Row& row : block.rows) block.hash = (block.hash ^ std::hash<std::string_view>{}(row.text)) * 1099511628211ULL;
+  return std::make_shared<const Block>(std::move(block));
+}
+
+BlockPointer model_block(const Compilation& compilation) {
   const trace::Graph& graph = compilation.graph();
   std::map<std::string, std::map<int, FileLine>> files;
   std::vector<std::string> order;  // of first use
@@ -34,127 +46,187 @@ Column model_column(const Compilation& compilation) {
     if (line.code.empty()) line.code = frame->code.substr(0, frame->code.find('\n'));
     line.nodes.push_back(id);
   }
-  Column column;
+  Block block;
+  block.is_model = true;
   for (const std::string& file : order) {
     const auto& known = files[file];
-    SourceLine head;
+    Row head;
     head.kind = LineKind::file;
     head.text = file;
-    column.lines.push_back(head);
+    block.rows.push_back(head);
     const auto source = compilation.program().sources.find(file);
     const bool whole = source != compilation.program().sources.end() && !source->second.empty();
     if (whole) {
       int number = 0;
       for (std::string& text : report::split_lines(source->second)) {
-        SourceLine line;
+        Row line;
         line.number = ++number;
         line.text = std::move(text);
         if (const auto at = known.find(number); at != known.end()) line.nodes = at->second.nodes;
-        column.lines.push_back(std::move(line));
+        block.rows.push_back(std::move(line));
       }
       continue;
     }
     int last = 0;
     for (const auto& [number, content] : known) {
       if (last != 0 && number != last + 1) {
-        SourceLine gap;
+        Row gap;
         gap.kind = LineKind::gap;
-        column.lines.push_back(gap);
+        block.rows.push_back(gap);
       }
-      SourceLine line;
+      Row line;
       line.number = last = number;
       line.text = content.code;
       line.nodes = content.nodes;
-      column.lines.push_back(std::move(line));
+      block.rows.push_back(std::move(line));
     }
   }
-  return column;
+  return sealed(std::move(block));
 }
 
-SourceLine line_of(const report::CodeLine& code, const Snapshot& snapshot) {
-  SourceLine line;
-  line.number = code.number;
-  line.text = code.text;
-  line.letter = code.letter;
-  line.kernel = code.kernel;
-  line.access = code.access;
-  if (code.node.valid()) line.nodes = {code.node};
-  if (code.access >= 0) {
-    const codegen::KernelAccess& access = snapshot.module.accesses.at(static_cast<std::size_t>(code.access));
-    line.store = access.store;
-    line.on_value = access.on_value;
+}  // namespace
+
+struct ColumnCache {
+  std::shared_ptr<const loop::Program> compilation;  ///< whose last program this is
+  BlockPointer model;
+  std::vector<BlockPointer> heads;  ///< `k<n>:`
+  // Of the compilation's programs, in which an id means the same (see lower::Prefixes).
+  std::vector<BlockPointer> nests;
+  std::vector<BlockPointer> calls;  ///< of each step
+};
+
+namespace {
+
+/// The texts are `report`'s, so that the window and `code --from loops` show the same: those of a program of one step.
+std::vector<report::CodeLine> loop_lines(const Compilation& compilation, const Snapshot& snapshot, const schedule::ScheduledStep& step,
+                                         std::vector<loop::NestId> nests) {
+  Snapshot alone;
+  alone.program = snapshot.program;
+  alone.state.steps = {step};
+  if (step.kernel.valid()) {
+    schedule::Kernel kernel;
+    kernel.nests = std::move(nests);
+    alone.state.kernels.add(std::move(kernel));
   }
-  return line;
+  return report::code_lines(compilation, alone, report::CodeForm::loops, std::nullopt);
 }
 
-/// The text is `report`'s, so that the window and `code --from loops` show the same; its order says which statement a
-/// line is: per step a call's line, or the kernel's head and for each nest its head and its statements.
-Column loops_column(const Compilation& compilation, const Snapshot& snapshot) {
-  const loop::Program& program = *snapshot.program;
-  Column column;
-  const auto code = report::code_lines(compilation, snapshot, report::CodeForm::loops, std::nullopt);
-  for (const report::CodeLine& line : code) column.lines.push_back(line_of(line, snapshot));
-  std::size_t at = 0;
+BlockPointer call_block(const Compilation& compilation, const Snapshot& snapshot, const schedule::ScheduledStep& step) {
+  Block block;
+  for (report::CodeLine& code : loop_lines(compilation, snapshot, step, {})) {
+    Row row;
+    row.text = std::move(code.text);
+    row.node = code.node;
+    block.rows.push_back(std::move(row));
+  }
+  return sealed(std::move(block));
+}
+
+/// The nest's head and its statements.
+BlockPointer nest_block(const Compilation& compilation, const Snapshot& snapshot, loop::NestId id) {
+  const loop::Nest& nest = snapshot.program->nests[id];
+  Block block;
+  auto code = loop_lines(compilation, snapshot, {schedule::KernelId(0), {}}, {id});
+  PALLASCOPE_CHECK(code.size() == nest.body.size() + 2, "a kernel's head, a nest's head, a line a statement");
+  for (std::size_t k = 1; k < code.size(); ++k) {
+    Row row;
+    row.text = std::move(code[k].text);
+    row.node = code[k].node;
+    row.nest = id;
+    row.statement = static_cast<int>(k) - 2;
+    if (row.statement >= 0) {
+      const loop::StatementKind kind = nest.body[k - 2].kind;
+      row.store = kind == loop::StatementKind::store;
+      if (row.store || kind == loop::StatementKind::load)
+        row.letter = index::access_class_letter(loop::access_of(*snapshot.program, id, row.statement).access_class);
+    } else {
+      row.statement = -1;
+    }
+    block.rows.push_back(std::move(row));
+  }
+  return sealed(std::move(block));
+}
+
+BlockPointer head_block(std::size_t kernel) {
+  Block block;
+  block.is_head = true;
+  block.rows.emplace_back();
+  block.rows.back().text = report::id_text(schedule::KernelId(kernel)) + ":";
+  return sealed(std::move(block));
+}
+
+/// Per step a call's line, or the kernel's head and for each nest its head and its statements.
+Lines loops_lines(const Compilation& compilation, const Snapshot& snapshot, ColumnCache& cache) {
+  Lines lines;
+  const auto& runs = snapshot.module.accesses.runs();
   for (const schedule::ScheduledStep& step : snapshot.state.steps) {
-    ++at;  // a call, or the kernel's head
-    if (!step.kernel.valid()) continue;
-    for (const loop::NestId id : snapshot.state.kernels[step.kernel].nests) {
-      const loop::Nest& nest = program.nests[id];
-      column.lines.at(at++).nest = id;
-      for (std::size_t k = 0; k < nest.body.size(); ++k) {
-        SourceLine& line = column.lines.at(at++);
-        line.nest = id;
-        line.statement = static_cast<int>(k);
-        const loop::StatementKind kind = nest.body[k].kind;
-        if (kind != loop::StatementKind::load && kind != loop::StatementKind::store) continue;
-        line.store = kind == loop::StatementKind::store;
-        if (line.access < 0)
-          line.letter = index::access_class_letter(loop::access_of(program, id, static_cast<int>(k)).access_class);
-      }
+    Lines::Chunk chunk;
+    if (!step.kernel.valid()) {
+      BlockPointer& known = cache.calls.at(step.call.index());
+      if (!known) known = call_block(compilation, snapshot, step);
+      chunk.block = known;
+      lines.add(std::move(chunk));
+      continue;
+    }
+    const std::size_t number = step.kernel.index();
+    while (cache.heads.size() <= number) cache.heads.push_back(head_block(cache.heads.size()));
+    chunk.kernel = step.kernel;
+    chunk.block = cache.heads[number];
+    lines.add(chunk);
+    const codegen::AccessList::Run& run = runs[number];
+    for (std::size_t n = 0; n < run.piece->nests.size(); ++n) {
+      const loop::NestId id = run.piece->nests[n];
+      BlockPointer& known = cache.nests.at(id.index());
+      if (!known) known = nest_block(compilation, snapshot, id);
+      chunk.block = known;
+      chunk.source = run.piece;
+      chunk.first_access = static_cast<int>(run.first);
+      chunk.first_statement = run.piece->nest_starts[n];
+      lines.add(chunk);
     }
   }
-  PALLASCOPE_CHECK(at == column.lines.size(), "the loops' lines are those of the steps");
-  return column;
+  return lines;
 }
 
-Column pallas_column(const Compilation& compilation, const Snapshot& snapshot) {
-  Column column;
-  const auto code = report::code_lines(compilation, snapshot, report::CodeForm::pallas, std::nullopt);
-  for (std::size_t k = 0; k < code.size(); ++k) {
-    SourceLine line = line_of(code[k], snapshot);
-    if (k < snapshot.module.lines.size()) {
-      line.nest = snapshot.module.lines[k].nest;
-      line.statement = snapshot.module.lines[k].statement;
-    }
-    column.lines.push_back(std::move(line));
+Lines pallas_lines(const Snapshot& snapshot) {
+  Lines lines;
+  const auto& runs = snapshot.module.accesses.runs();
+  for (const codegen::Place& place : snapshot.module.pieces) {
+    Lines::Chunk chunk;
+    chunk.piece = place.piece;
+    chunk.kernel = place.kernel;
+    chunk.first_access = place.first_access;
+    if (place.kernel.valid()) chunk.source = runs[place.kernel.index()].piece;
+    lines.add(std::move(chunk));
   }
-  return column;
+  return lines;
 }
 
 /// What a selection comes down to. Statement -1 is the head of a nest; `primary` is what to scroll to.
 struct Target {
-  std::set<trace::NodeId> nodes;
-  std::set<StatementRef> statements, primary;
+  std::vector<bool> nodes;  ///< one a node of the graph
+  std::vector<StatementRef> statements, primary;
   schedule::KernelId kernel;
   int access = -1;
 };
 
 void add_statements_of(const Snapshot& snapshot, Target& target) {
+  const auto is_wanted = [&](trace::NodeId node) { return node.valid() && target.nodes[node.index()]; };
   for (const schedule::KernelId kernel : report::kernels_in_order(snapshot)) {
     for (const loop::NestId id : snapshot.state.kernels[kernel].nests) {
       const loop::Nest& nest = snapshot.program->nests[id];
-      if (target.nodes.contains(nest.origin)) target.statements.insert({id, -1});
+      if (is_wanted(nest.origin)) target.statements.push_back({id, -1});
       for (std::size_t k = 0; k < nest.body.size(); ++k) {
-        if (target.nodes.contains(nest.body[k].origin)) target.statements.insert({id, static_cast<int>(k)});
+        if (is_wanted(nest.body[k].origin)) target.statements.push_back({id, static_cast<int>(k)});
       }
     }
   }
 }
 
 void add_nest(const Snapshot& snapshot, loop::NestId id, Target& target) {
-  target.statements.insert({id, -1});
+  target.statements.push_back({id, -1});
   for (std::size_t k = 0; k < snapshot.program->nests[id].body.size(); ++k)
-    target.statements.insert({id, static_cast<int>(k)});
+    target.statements.push_back({id, static_cast<int>(k)});
 }
 
 /// The loads and stores whose expressions a decision compared, in the nests of the snapshot.
@@ -171,7 +243,7 @@ void add_compared(const Compilation& compilation, const Snapshot& snapshot, cons
       const auto& body = snapshot.program->nests[nest].body;
       for (std::size_t k = 0; k < body.size(); ++k) {
         if (body[k].buffer.valid() && body[k].buffer == pair.buffer && body[k].index == expression)
-          target.primary.insert({nest, static_cast<int>(k)});
+          target.primary.push_back({nest, static_cast<int>(k)});
       }
     }
   }
@@ -180,8 +252,8 @@ void add_compared(const Compilation& compilation, const Snapshot& snapshot, cons
 Target target_of(const Compilation& compilation, const Snapshot& snapshot, const Selection& selection) {
   const loop::Program& program = *snapshot.program;
   Target target;
-  const auto nodes = nodes_of(compilation, snapshot, selection);
-  target.nodes.insert(nodes.begin(), nodes.end());
+  target.nodes.resize(compilation.graph().nodes.size(), false);
+  for (const trace::NodeId node : nodes_of(compilation, snapshot, selection)) target.nodes.at(node.index()) = true;
   if (const auto* kernel = std::get_if<schedule::KernelId>(&selection)) {
     if (!snapshot.state.kernels.contains(*kernel)) return target;
     target.kernel = *kernel;
@@ -191,19 +263,19 @@ Target target_of(const Compilation& compilation, const Snapshot& snapshot, const
     if (statement->statement < 0) {
       add_nest(snapshot, statement->nest, target);
     } else {
-      target.statements.insert(*statement);
+      target.statements.push_back(*statement);
     }
   } else if (const auto* access = std::get_if<AccessRef>(&selection)) {
     if (access->access < 0 || static_cast<std::size_t>(access->access) >= snapshot.module.accesses.size()) return target;
     target.access = access->access;
     const codegen::KernelAccess& a = snapshot.module.accesses[static_cast<std::size_t>(access->access)];
-    target.statements.insert({a.nest, a.statement});
+    target.statements.push_back({a.nest, a.statement});
   } else if (const auto* buffer = std::get_if<loop::BufferId>(&selection)) {
     for (const schedule::KernelId kernel : report::kernels_in_order(snapshot)) {
       for (const loop::NestId nest : snapshot.state.kernels[kernel].nests) {
         const auto& body = program.nests[nest].body;
         for (std::size_t k = 0; k < body.size(); ++k) {
-          if (body[k].buffer.valid() && body[k].buffer == *buffer) target.statements.insert({nest, static_cast<int>(k)});
+          if (body[k].buffer.valid() && body[k].buffer == *buffer) target.statements.push_back({nest, static_cast<int>(k)});
         }
       }
     }
@@ -216,38 +288,54 @@ Target target_of(const Compilation& compilation, const Snapshot& snapshot, const
   return target;
 }
 
+/// Statements to look up for each of many lines, nearly none of which is one: a bit a statement of their nests.
+class StatementMarks {
+ public:
+  explicit StatementMarks(const loop::Program& program) : program_(program), starts_(program.nests.size(), none) {}
+  StatementMarks(const loop::Program& program, const std::vector<StatementRef>& statements) : StatementMarks(program) {
+    for (const StatementRef& ref : statements) add(ref);
+  }
+  void add(const StatementRef& ref) {
+    std::size_t& start = starts_[ref.nest.index()];
+    if (start == none) {
+      start = marks_.size();
+      marks_.resize(start + program_.nests[ref.nest].body.size() + 1, false);
+    }
+    marks_[start + static_cast<std::size_t>(ref.statement + 1)] = true;
+  }
+  [[nodiscard]] bool any(loop::NestId nest) const { return nest.valid() && starts_[nest.index()] != none; }
+  [[nodiscard]] bool contains(loop::NestId nest, int statement) const {
+    return any(nest) && marks_[starts_[nest.index()] + static_cast<std::size_t>(statement + 1)];
+  }
+
+ private:
+  static constexpr std::size_t none = ~std::size_t{0};
+  const loop::Program& program_;
+  std::vector<std::size_t> starts_;
+  std::vector<bool> marks_;
+};
+
 /// Equal kernels share one text, whose lines name the first one's nests: the nests of the others stand for those.
-std::map<loop::NestId, loop::NestId> written_nests(const Snapshot& snapshot) {
-  std::map<int, schedule::KernelId> first;
-  std::map<loop::NestId, loop::NestId> written;
-  for (std::size_t k = 0; k < snapshot.module.kernels.size() && k < snapshot.state.kernels.size(); ++k) {
-    const schedule::KernelId id(k);
-    const auto [at, is_new] = first.emplace(snapshot.module.kernels[k].kernel_first, id);
+/// `statements` as they are in the text.
+StatementMarks as_written(const Snapshot& snapshot, const std::vector<StatementRef>& statements) {
+  StatementMarks made(*snapshot.program);
+  if (statements.empty()) return made;
+  const StatementMarks wanted(*snapshot.program, statements);
+  std::unordered_map<int, std::size_t> first;  // kernel of the text that begins on a line
+  std::unordered_map<std::int32_t, loop::NestId> written;
+  for (std::size_t k = 0; k < snapshot.module.kernels.size(); ++k) {
+    const auto [at, is_new] = first.emplace(snapshot.module.kernels[k].kernel_first, k);
     if (is_new) continue;
-    const auto& own = snapshot.state.kernels[id].nests;
-    const auto& theirs = snapshot.state.kernels[at->second].nests;
-    for (std::size_t n = 0; n < own.size() && n < theirs.size(); ++n) written[own[n]] = theirs[n];
+    const auto& own = snapshot.state.kernels[schedule::KernelId(k)].nests;
+    const auto& theirs = snapshot.state.kernels[schedule::KernelId(at->second)].nests;
+    for (std::size_t n = 0; n < own.size() && n < theirs.size(); ++n)
+      if (wanted.any(own[n])) written.emplace(own[n].value, theirs[n]);
   }
-  return written;
-}
-
-std::set<StatementRef> as_written(const std::set<StatementRef>& statements, const std::map<loop::NestId, loop::NestId>& written) {
-  std::set<StatementRef> result;
   for (StatementRef ref : statements) {
-    if (const auto at = written.find(ref.nest); at != written.end()) ref.nest = at->second;
-    result.insert(ref);
+    if (const auto at = written.find(ref.nest.value); at != written.end()) ref.nest = at->second;
+    made.add(ref);
   }
-  return result;
-}
-
-bool any_of(const std::vector<trace::NodeId>& nodes, const std::set<trace::NodeId>& wanted) {
-  return std::any_of(nodes.begin(), nodes.end(), [&](trace::NodeId id) { return wanted.contains(id); });
-}
-
-std::string text_of(const Column& column, std::size_t first, std::size_t end) {
-  std::string text;
-  for (std::size_t k = first; k < end; ++k) text += column.lines[k].text + "\n";
-  return text;
+  return made;
 }
 
 }  // namespace
@@ -263,11 +351,73 @@ std::string_view column_name(ColumnKind kind) {
 
 bool LinkedLines::contains(std::size_t line) const { return std::binary_search(lines.begin(), lines.end(), line); }
 
-SourceColumns source_columns(const Compilation& compilation, const Snapshot& snapshot) {
+void Lines::add(Chunk chunk) {
+  chunk.first = size_;
+  size_ += chunk.size();
+  chunks_.push_back(std::move(chunk));
+}
+
+SourceLine Lines::Chunk::line(std::size_t k) const {
+  const int number = static_cast<int>(first + k) + 1;
+  if (piece) {
+    // What a relative origin says is put in place: see codegen::Piece.
+    const LineNodes nodes(&piece->origins[k].node, piece->origins[k].node.valid() ? 1 : 0);
+    SourceLine line{.number = number, .text = piece->lines[k], .nodes = nodes};
+    const codegen::LineOrigin& origin = piece->origins[k];
+    if (origin.kernel.valid()) line.kernel = kernel;
+    line.nest = origin.nest;
+    line.statement = origin.statement;
+    if (origin.access < 0) return line;
+    line.access = origin.access + first_access;
+    const codegen::AccessText& access = source->accesses[static_cast<std::size_t>(origin.access)];
+    line.letter = index::access_class_letter(access.access->access_class);
+    line.store = access.store;
+    line.on_value = access.on_value;
+    return line;
+  }
+  const Row& row = block->rows[k];
+  const LineNodes nodes = row.node.valid() ? LineNodes(&row.node, 1) : LineNodes(row.nodes);
+  SourceLine line{.kind = row.kind, .number = block->is_model ? row.number : number, .text = row.text, .letter = row.letter, .store = row.store, .nodes = nodes};
+  line.kernel = kernel;
+  line.nest = row.nest;
+  line.statement = row.statement;
+  if (source && row.statement >= 0) {
+    if (const int at = source->access_of[first_statement + static_cast<std::size_t>(row.statement)]; at >= 0) {
+      line.access = at + first_access;
+      line.on_value = source->accesses[static_cast<std::size_t>(at)].on_value;
+    }
+  }
+  return line;
+}
+
+SourceLine Lines::operator[](std::size_t line) const {
+  const auto after = std::upper_bound(chunks_.begin(), chunks_.end(), line, [](std::size_t l, const Chunk& c) { return l < c.first; });
+  SourceLine made = std::prev(after)->line(line - std::prev(after)->first);
+  const auto mark = std::lower_bound(marks_.begin(), marks_.end(), line, [](const Mark& m, std::size_t l) { return m.line < l; });
+  if (mark != marks_.end() && mark->line == line) {
+    made.flag = mark->flag;
+    made.removed_before = mark->removed_before;
+  }
+  return made;
+}
+
+SourceColumns source_columns(const Compilation& compilation, const Snapshot& snapshot, const SourceColumns* previous) {
   SourceColumns made;
-  made[ColumnKind::model] = model_column(compilation);
-  made[ColumnKind::loops] = loops_column(compilation, snapshot);
-  made[ColumnKind::pallas] = pallas_column(compilation, snapshot);
+  made.cache = previous != nullptr ? previous->cache : nullptr;
+  made.program = snapshot.program;
+  if (!made.cache || made.cache->compilation != compilation.schedule().program) {
+    made.cache = std::make_shared<ColumnCache>();
+    made.cache->compilation = compilation.schedule().program;
+    made.cache->model = model_block(compilation);
+  }
+  ColumnCache& cache = *made.cache;
+  cache.nests.resize(std::max(cache.nests.size(), snapshot.program->nests.size()));
+  cache.calls.resize(std::max(cache.calls.size(), snapshot.program->steps.size()));
+  Lines::Chunk model;
+  model.block = cache.model;
+  made[ColumnKind::model].lines.add(std::move(model));
+  made[ColumnKind::loops].lines = loops_lines(compilation, snapshot, cache);
+  made[ColumnKind::pallas].lines = pallas_lines(snapshot);
   for (const ColumnKind kind : column_kinds) made[kind].kind = kind;
   return made;
 }
@@ -277,8 +427,11 @@ LinkedColumns linked(const Compilation& compilation, const Snapshot& snapshot, c
   LinkedColumns result;
   if (is_empty(selection)) return result;
   const Target target = target_of(compilation, snapshot, selection);
-  const auto written = written_nests(snapshot);
-  const std::set<StatementRef> in_text = as_written(target.statements, written), first_in_text = as_written(target.primary, written);
+  const StatementMarks text_statements = as_written(snapshot, target.statements), text_primaries = as_written(snapshot, target.primary);
+  const StatementMarks statements(*snapshot.program, target.statements), primaries(*snapshot.program, target.primary);
+  const auto any_of = [&](const LineNodes& nodes) {
+    return std::any_of(nodes.begin(), nodes.end(), [&](trace::NodeId id) { return target.nodes[id.index()]; });
+  };
   // The lines of a call have a node and no nest; a node may have a nest besides (a product's bias), which is not the call.
   const bool by_node = !target.kernel.valid() && target.access < 0 && !std::holds_alternative<StatementRef>(selection);
   const codegen::KernelSource* source =
@@ -287,33 +440,35 @@ LinkedColumns linked(const Compilation& compilation, const Snapshot& snapshot, c
 
   for (const ColumnKind kind : column_kinds) {
     LinkedLines& found = result.columns[static_cast<std::size_t>(kind)];
-    const auto& lines = columns[kind].lines;
-    for (std::size_t k = 0; k < lines.size(); ++k) {
-      const SourceLine& line = lines[k];
-      const StatementRef own{line.nest, line.statement};
+    const auto look = [&](const SourceLine& line, std::size_t k) {
       bool belongs = false, primary = false;
       switch (kind) {
         case ColumnKind::model:
-          belongs = any_of(line.nodes, target.nodes);
+          belongs = any_of(line.nodes);
           break;
         case ColumnKind::loops:
-          primary = target.primary.contains(own);
-          belongs = primary || (line.nest.valid() ? target.statements.contains(own)
+          primary = primaries.contains(line.nest, line.statement);
+          belongs = primary || (line.nest.valid() ? statements.contains(line.nest, line.statement)
                                   : line.kernel.valid() ? line.kernel == target.kernel
-                                                        : by_node && any_of(line.nodes, target.nodes));
+                                                        : by_node && any_of(line.nodes));
           break;
         case ColumnKind::pallas:
-          primary = (line.nest.valid() && first_in_text.contains(own)) || (access_line > 0 && line.number == access_line);
+          primary = text_primaries.contains(line.nest, line.statement) || (access_line > 0 && line.number == access_line);
           // An access is on one line; the statement's other lines (an index check) are not it.
-          belongs = primary || (line.nest.valid() && access_line == 0 && in_text.contains(own)) ||
+          belongs = primary || (access_line == 0 && text_statements.contains(line.nest, line.statement)) ||
                     (source != nullptr && ((line.number >= source->first_line && line.number <= source->last_line) ||
                                            line.kernel == target.kernel)) ||
-                    (by_node && !line.nest.valid() && any_of(line.nodes, target.nodes));
+                    (by_node && !line.nest.valid() && any_of(line.nodes));
           break;
       }
-      if (!belongs) continue;
+      if (!belongs) return;
       if (primary && !found.focus) found.focus = k;
       found.lines.push_back(k);
+    };
+    for (const Lines::Chunk& chunk : columns[kind].lines.chunks()) {
+      // Nearly all of the loops is nests that nobody asked for.
+      if (const loop::NestId nest = chunk.nest(); nest.valid() && !statements.any(nest) && !primaries.any(nest)) continue;
+      for (std::size_t c = 0, count = chunk.size(); c < count; ++c) look(chunk.line(c), chunk.first + c);
     }
     if (!found.focus && !found.lines.empty()) found.focus = found.lines.front();
   }
@@ -326,43 +481,6 @@ Selection selection_of(const SourceLine& line) {
   if (!line.nodes.empty()) return line.nodes.front();
   if (line.kernel.valid()) return line.kernel;
   return {};
-}
-
-void mark_changes(SourceColumns& after, const SourceColumns& before) {
-  for (const ColumnKind kind : column_kinds) {
-    Column& column = after[kind];
-    const auto& old_lines = before[kind].lines;
-    auto& lines = column.lines;
-    for (SourceLine& line : lines) {
-      line.flag = LineFlag::same;
-      line.removed_before = 0;
-    }
-    // A step changes a few lines of thousands: only what lies between equal ends is made into texts.
-    const std::size_t most = std::min(old_lines.size(), lines.size());
-    std::size_t head = 0, tail = 0;
-    while (head < most && old_lines[head].text == lines[head].text) ++head;
-    while (tail < most - head && old_lines[old_lines.size() - 1 - tail].text == lines[lines.size() - 1 - tail].text) ++tail;
-    int removed = 0, changeable = 0;
-    for (const report::DiffLine& diff : report::diff_lines(text_of(before[kind], head, old_lines.size() - tail),
-                                                           text_of(column, head, lines.size() - tail))) {
-      if (diff.change == report::LineChange::removed) {
-        ++removed;
-        ++changeable;
-        continue;
-      }
-      SourceLine& line = lines.at(head + diff.new_line - 1);
-      line.removed_before = removed;
-      removed = 0;
-      if (diff.change == report::LineChange::same) {
-        changeable = 0;
-        continue;
-      }
-      line.flag = changeable > 0 ? LineFlag::changed : LineFlag::added;
-      changeable = std::max(0, changeable - 1);
-    }
-    column.removed_at_end = 0;
-    (tail > 0 ? lines[lines.size() - tail].removed_before : column.removed_at_end) = removed;
-  }
 }
 
 }  // namespace pallascope::model

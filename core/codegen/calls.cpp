@@ -10,32 +10,53 @@
 
 namespace pallascope::codegen {
 
-std::vector<ModuleWriter::Step> ModuleWriter::steps() const {
-  std::vector<Step> found;
-  for (const schedule::ScheduledStep& s : state_.steps) {
+void ModuleWriter::find_steps() {
+  steps_.clear();
+  for (const schedule::ScheduledStep& s : state_->steps) {
     Step step;
     if (s.kernel.valid()) {
-      const KernelEntry& entry = entries_[s.kernel.index()];
-      step.reads = entry.inputs;
-      step.writes = entry.outputs;
-      step.name = entry.name;
-      step.origin.kernel = s.kernel;
-      for (const RuntimeCheck& c : entry.text.checks) step.checks.push_back(check_text(c));
-    } else if (const auto* library = std::get_if<loop::LibraryCall>(&program_.steps[s.call].content)) {
-      step.reads = {library->lhs.buffer, library->rhs.buffer};
-      step.writes = {library->output};
-      step.name = library_name(s.call);
-      step.origin.node = library->origin;
+      const KernelPiece& kernel = *current_[s.kernel.index()].piece;
+      step.kernel = &kernel;
+      step.reads = &kernel.inputs;
+      step.writes = &kernel.outputs;
+      step.name = &kernel.name;
+      step.id = s.kernel;
+      step.origin.kernel = schedule::KernelId(0);
     } else {
-      step.torch = &std::get<loop::TorchCall>(program_.steps[s.call].content);
-      for (const auto& [value, view] : step.torch->inputs) step.reads.push_back(view.buffer);
-      for (loop::BufferId b : step.torch->outputs)
-        if (b.valid()) step.writes.push_back(b);
-      step.origin.node = step.torch->origin;
+      step.call = &call_of(s.call);
+      step.reads = &step.call->reads;
+      step.writes = &step.call->writes;
+      if (const auto* library = std::get_if<loop::LibraryCall>(&program_.steps[s.call].content)) {
+        step.name = &step.call->name;
+        step.origin.node = library->origin;
+      } else {
+        step.torch = &std::get<loop::TorchCall>(program_.steps[s.call].content);
+        step.origin.node = step.torch->origin;
+      }
     }
-    found.push_back(std::move(step));
+    steps_.push_back(step);
   }
-  return found;
+}
+
+std::vector<std::string> ModuleWriter::arrays(const std::vector<loop::BufferId>& buffers) const {
+  std::vector<std::string> names;
+  for (const loop::BufferId b : buffers) names.push_back(array(b));
+  return names;
+}
+
+std::string ModuleWriter::call_text(const std::string& name, const std::vector<loop::BufferId>& reads,
+                                    std::vector<std::string> writes) const {
+  const std::string call = fmt::format("{}_call({})", name, fmt::join(arrays(reads), ", "));
+  return writes.empty() ? call : fmt::format("({},) = {}", fmt::join(writes, ", "), call);
+}
+
+void ModuleWriter::write_debug_step(const std::string& name, const std::vector<loop::BufferId>& reads,
+                                    const std::vector<loop::BufferId>& writes, LineOrigin origin) {
+  for (loop::BufferId b : writes) text_.line(fmt::format("    {} = {}", tensor(b), empty_tensor(b)), origin);
+  std::vector<std::string> operands;
+  for (loop::BufferId b : reads) operands.push_back(tensor(b));
+  for (loop::BufferId b : writes) operands.push_back(tensor(b));
+  text_.line(fmt::format("    {}_main({})", name, fmt::join(operands, ", ")), origin);
 }
 
 std::string ModuleWriter::view_text(const loop::View& view, trace::ValueId whole) const {
@@ -56,30 +77,44 @@ std::string ModuleWriter::view_text(const loop::View& view, trace::ValueId whole
   return fmt::format("_view({}, {}, {}, {})", base, tuple_text(sizes), tuple_text(affine->strides), affine->offset);
 }
 
-void ModuleWriter::write_torch_call(const Step& step, const std::string& indent, const std::set<loop::BufferId>& needed) {
-  const trace::Node& node = graph_.nodes[step.torch->origin];
+void ModuleWriter::place_torch_call(const Step& step) {
+  std::vector<bool> dense;
+  for (const loop::BufferId b : step.torch->outputs) dense.push_back(b.valid() && dense_[b.index()] != 0);
+  if (!step.call->text || step.call->dense != dense) {
+    flush();
+    write_torch_call(*step.torch, "    ", dense);
+    step.call->text = text_.take();
+    step.call->dense = std::move(dense);
+  }
+  place(step.call->text);
+}
+
+void ModuleWriter::write_torch_call(const loop::TorchCall& torch, const std::string& indent, const std::vector<bool>& dense) {
+  const trace::Node& node = graph_.nodes[torch.origin];
+  LineOrigin origin;
+  origin.node = torch.origin;
   const auto value = [&](trace::ValueId id) {
-    for (const auto& [known, view] : step.torch->inputs)
+    for (const auto& [known, view] : torch.inputs)
       if (known == id) return view_text(view, id);
     return std::string("None");
   };
   const std::string call = fmt::format("{}({})", operator_text(node.target), arguments_text(node, value));
   std::vector<std::string> results;
-  for (loop::BufferId b : step.torch->outputs) results.push_back(b.valid() ? "r_" + buffer(b).name : "_");
+  for (loop::BufferId b : torch.outputs) results.push_back(b.valid() ? "r_" + buffer(b).name : "_");
   if (results.empty()) {
-    text_.line(indent + call, step.origin);
+    text_.line(indent + call, origin);
   } else if (results.size() == 1 && !node.list_output) {
-    text_.line(fmt::format("{}{} = {}", indent, results[0], call), step.origin);
+    text_.line(fmt::format("{}{} = {}", indent, results[0], call), origin);
   } else {
-    text_.line(fmt::format("{}({},) = {}", indent, fmt::join(results, ", "), call), step.origin);
+    text_.line(fmt::format("{}({},) = {}", indent, fmt::join(results, ", "), call), origin);
   }
-  for (std::size_t k = 0; k < step.torch->outputs.size(); ++k) {
-    const loop::BufferId b = step.torch->outputs[k];
-    if (!b.valid() || !needed.contains(b)) continue;
-    const loop::BoundaryLayout& l = *step.torch->layouts[k];
+  for (std::size_t k = 0; k < torch.outputs.size(); ++k) {
+    const loop::BufferId b = torch.outputs[k];
+    if (!dense[k]) continue;
+    const loop::BoundaryLayout& l = *torch.layouts[k];
     text_.line(fmt::format("{}t_{} = _storage(_restride(r_{}, {}), {}, {})", indent, buffer(b).name, buffer(b).name,
                            tuple_text(l.strides), tuple_text(l.dims), tuple_text(l.dim_strides)),
-               step.origin);
+               origin);
   }
 }
 
@@ -87,39 +122,25 @@ bool ModuleWriter::takes_dense(const loop::View& view, trace::ValueId value) con
   return !(value.valid() && buffer(view.buffer).origin == value);
 }
 
-std::set<loop::BufferId> ModuleWriter::dense_results(const std::vector<Step>& all) const {
-  std::set<loop::BufferId> needed;
-  for (const Step& step : all) {
+void ModuleWriter::find_needs() {
+  const std::size_t buffers = program_.buffers.size();
+  dense_.assign(buffers, 0);
+  std::vector<char> written(buffers, 0), used(buffers, 0);
+  for (const Step& step : steps_) {
+    for (const loop::BufferId b : *step.writes) written[b.index()] = 1;
+    for (const loop::BufferId b : *step.reads) used[b.index()] = 1;
     if (step.torch == nullptr) {
-      needed.insert(step.reads.begin(), step.reads.end());
+      for (const loop::BufferId b : *step.reads) dense_[b.index()] = 1;
       continue;
     }
     for (const auto& [value, view] : step.torch->inputs)
-      if (takes_dense(view, value)) needed.insert(view.buffer);
+      if (takes_dense(view, value)) dense_[view.buffer.index()] = 1;
   }
-  for (const loop::OutputValue& output : program_.outputs)
-    if (!output.none) needed.insert(output.view.buffer);
-  return needed;
-}
-
-void ModuleWriter::note_torch_results(const std::vector<Step>& all) {
-  for (const Step& step : all)
-    if (step.torch != nullptr)
-      for (loop::BufferId b : step.writes) kept_as_came_.insert(b);
-}
-
-std::set<loop::BufferId> ModuleWriter::empty_buffers(const std::vector<Step>& all) const {
-  std::set<loop::BufferId> written, used;
-  for (const Step& step : all) {
-    written.insert(step.writes.begin(), step.writes.end());
-    used.insert(step.reads.begin(), step.reads.end());
-  }
-  for (const loop::OutputValue& output : program_.outputs)
-    if (!output.none) used.insert(output.view.buffer);
-  std::set<loop::BufferId> found;
-  for (loop::BufferId b : used)
-    if (!written.contains(b) && buffer(b).input_index < 0) found.insert(b);
-  return found;
+  for (const loop::OutputValue& output : *outputs_)
+    if (!output.none) dense_[output.view.buffer.index()] = used[output.view.buffer.index()] = 1;
+  empty_.clear();
+  for (std::size_t b = 0; b < buffers; ++b)
+    if (used[b] != 0 && written[b] == 0 && buffer(loop::BufferId(b)).input_index < 0) empty_.emplace_back(b);
 }
 
 std::string ModuleWriter::empty_tensor(loop::BufferId b) const {
@@ -195,8 +216,8 @@ void ModuleWriter::write_returns(const std::string& indent) {
   std::vector<std::pair<std::string, std::string>> mutations;
   std::set<loop::BufferId> returned;
   int k = 0;
-  for (std::size_t place = 0; place < program_.outputs.size(); ++place) {
-    const loop::OutputValue& output = program_.outputs[place];
+  for (std::size_t place = 0; place < outputs_->size(); ++place) {
+    const loop::OutputValue& output = (*outputs_)[place];
     if (output.none) {
       if (output.kind == trace::OutputKind::user_output) results.emplace_back("None");
       continue;
@@ -236,79 +257,78 @@ std::string ModuleWriter::arguments() const {
 }
 
 void ModuleWriter::write_steady() {
-  const std::vector<Step> all = steps();
-  note_torch_results(all);
-  const std::set<loop::BufferId> dense = dense_results(all);
-  const std::set<loop::BufferId> empties = empty_buffers(all);
   std::vector<std::variant<Segment, std::size_t>> plan;
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    if (all[k].torch != nullptr) {
+  for (std::size_t k = 0; k < steps_.size(); ++k) {
+    if (steps_[k].torch != nullptr) {
       plan.emplace_back(k);
       continue;
     }
-    if (plan.empty() || !std::holds_alternative<Segment>(plan.back())) plan.emplace_back(Segment{});
-    std::get<Segment>(plan.back()).steps.push_back(k);
+    if (plan.empty() || !std::holds_alternative<Segment>(plan.back())) plan.emplace_back(Segment{k, k, {}, {}, {}});
+    std::get<Segment>(plan.back()).end = k + 1;
   }
   // What each segment reads from outside, and what is read of it outside.
-  std::map<loop::BufferId, std::size_t> made_in;
+  const std::size_t buffers = program_.buffers.size(), nowhere = plan.size() + 1;
+  std::vector<std::size_t> made_in(buffers, nowhere), seen_in(buffers, nowhere);
   for (std::size_t p = 0; p < plan.size(); ++p)
     if (const auto* segment = std::get_if<Segment>(&plan[p]))
-      for (std::size_t k : segment->steps)
-        for (loop::BufferId b : all[k].writes) made_in[b] = p;
-  std::set<std::pair<std::size_t, loop::BufferId>> exported;
+      for (std::size_t k = segment->first; k < segment->end; ++k)
+        for (const loop::BufferId b : *steps_[k].writes) made_in[b.index()] = p;
+  std::vector<std::pair<std::size_t, loop::BufferId>> exported;
   const auto uses = [&](std::size_t p, loop::BufferId b) {
-    if (const auto at = made_in.find(b); at != made_in.end() && at->second != p) exported.insert({at->second, b});
+    if (const std::size_t at = made_in[b.index()]; at != nowhere && at != p) exported.emplace_back(at, b);
   };
   for (std::size_t p = 0; p < plan.size(); ++p) {
     if (auto* segment = std::get_if<Segment>(&plan[p])) {
-      std::set<loop::BufferId> seen;
-      for (std::size_t k : segment->steps)
-        for (loop::BufferId b : all[k].reads) {
-          const auto at = made_in.find(b);
-          if (at != made_in.end() && at->second == p) continue;
-          if (seen.insert(b).second) segment->inputs.push_back(b);
+      for (std::size_t k = segment->first; k < segment->end; ++k)
+        for (const loop::BufferId b : *steps_[k].reads) {
+          if (made_in[b.index()] == p) continue;
+          if (std::exchange(seen_in[b.index()], p) == p) continue;
+          segment->inputs.push_back(b);
           uses(p, b);
         }
     } else {
-      for (loop::BufferId b : all[std::get<std::size_t>(plan[p])].reads) uses(p, b);
+      for (const loop::BufferId b : *steps_[std::get<std::size_t>(plan[p])].reads) uses(p, b);
     }
   }
-  std::set<loop::BufferId> as_tensor;  // arrays that torch reads: results and torch calls' arguments
-  for (const loop::OutputValue& output : program_.outputs)
+  std::vector<char> as_tensor(buffers, 0);  // arrays that torch reads: results and torch calls' arguments
+  for (const loop::OutputValue& output : *outputs_)
     if (!output.none) {
-      as_tensor.insert(output.view.buffer);
+      as_tensor[output.view.buffer.index()] = 1;
       uses(plan.size(), output.view.buffer);
     }
-  for (const Step& step : all)
-    if (step.torch != nullptr) as_tensor.insert(step.reads.begin(), step.reads.end());
+  for (const Step& step : steps_)
+    if (step.torch != nullptr)
+      for (const loop::BufferId b : *step.reads) as_tensor[b.index()] = 1;
+  std::sort(exported.begin(), exported.end());
+  exported.erase(std::unique(exported.begin(), exported.end()), exported.end());
   for (const auto& [p, b] : exported) std::get<Segment>(plan[p]).outputs.push_back(b);
 
   int number = 0;
   for (auto& part : plan)
-    if (auto* segment = std::get_if<Segment>(&part)) write_segment(all, *segment, number++);
+    if (auto* segment = std::get_if<Segment>(&part)) write_segment(*segment, number++);
 
   blank();
   text_.line(fmt::format("def _call_steady({}):", arguments()));
   text_.line("    \"\"\"One JAX program as far as no torch call cuts it.\"\"\"");
   text_.line(fmt::format("    taken = {{{}}}", fmt::join(pointers(), ", ")));
-  std::set<loop::BufferId> arrays;
-  for (loop::BufferId b : empties) {
-    text_.line(fmt::format("    {} = {}", tensor(b), empty_tensor(b)));
-  }
+  std::vector<char> there(buffers, 0);  // as arrays
+  for (const loop::BufferId b : empty_) text_.line(fmt::format("    {} = {}", tensor(b), empty_tensor(b)));
   number = 0;
   for (const auto& part : plan) {
     if (const auto* at = std::get_if<std::size_t>(&part)) {
-      write_torch_call(all[*at], "    ", dense);
+      place_torch_call(steps_[*at]);
       continue;
     }
     const Segment& segment = std::get<Segment>(part);
-    for (loop::BufferId b : segment.inputs)
-      if (arrays.insert(b).second) text_.line(fmt::format("    {} = {}", array(b), to_jax(b, tensor(b))));
-    std::vector<std::string> inputs, outputs;
-    for (loop::BufferId b : segment.inputs) inputs.push_back(array(b));
-    for (loop::BufferId b : segment.outputs) outputs.push_back(array(b));
+    for (const loop::BufferId b : segment.inputs) {
+      if (std::exchange(there[b.index()], 1) != 0) continue;
+      std::string& line = to_jax_[b.index()];
+      if (line.empty()) line = fmt::format("    {} = {}", array(b), to_jax(b, tensor(b)));
+      text_.line(line);
+    }
+    std::vector<std::string> outputs = arrays(segment.outputs);
     for (std::size_t c = 0; c < segment.checks.size(); ++c) outputs.push_back(fmt::format("flag{}_{}", number, c));
-    const std::string call = fmt::format("_segment{}_jit({})", number, fmt::join(inputs, ", "));
+    const std::string call = fmt::format("_segment{}_jit({})", number, fmt::join(arrays(segment.inputs), ", "));
     if (outputs.empty()) {
       text_.line("    " + call);
     } else {
@@ -318,13 +338,21 @@ void ModuleWriter::write_steady() {
     }
     for (std::size_t c = 0; c < segment.checks.size(); ++c)
       text_.line(fmt::format("    _check(flag{}_{}, {})", number, c, segment.checks[c]));
-    for (loop::BufferId b : segment.outputs) {
-      arrays.insert(b);
-      if (as_tensor.contains(b)) text_.line(fmt::format("    {} = _to_torch({}, taken)", tensor(b), array(b)));
+    for (const loop::BufferId b : segment.outputs) {
+      there[b.index()] = 1;
+      if (as_tensor[b.index()] != 0) text_.line(fmt::format("    {} = _to_torch({}, taken)", tensor(b), array(b)));
     }
     ++number;
   }
-  write_returns("    ");
+  std::vector<std::pair<loop::BufferId, index::Expression>> returned;
+  for (const loop::OutputValue& output : *outputs_) returned.emplace_back(output.view.buffer, output.view.index);
+  if (!returns_ || returned != returned_) {
+    flush();
+    returned_ = std::move(returned);
+    write_returns("    ");
+    returns_ = text_.take();
+  }
+  place(returns_);
 }
 
 std::vector<std::string> ModuleWriter::pointers() const {
@@ -334,26 +362,26 @@ std::vector<std::string> ModuleWriter::pointers() const {
   return found;
 }
 
-void ModuleWriter::write_segment(const std::vector<Step>& all, Segment& segment, int number) {
-  std::vector<std::string> inputs;
-  for (loop::BufferId b : segment.inputs) inputs.push_back(array(b));
+void ModuleWriter::write_segment(Segment& segment, int number) {
   blank();
-  text_.line(fmt::format("def _segment{}({}):", number, fmt::join(inputs, ", ")));
-  std::vector<std::string> results;
+  text_.line(fmt::format("def _segment{}({}):", number, fmt::join(arrays(segment.inputs), ", ")));
   int checks = 0;
-  for (std::size_t k : segment.steps) {
-    const Step& step = all[k];
-    std::vector<std::string> reads, writes;
-    for (loop::BufferId b : step.reads) reads.push_back(array(b));
-    for (loop::BufferId b : step.writes) writes.push_back(array(b));
-    for (const std::string& check : step.checks) {
+  for (std::size_t k = segment.first; k < segment.end; ++k) {
+    const Step& step = steps_[k];
+    if (step.kernel == nullptr || step.kernel->call) {
+      place(step.kernel != nullptr ? step.kernel->call : step.call->call, step.id);
+      continue;
+    }
+    flush();
+    std::vector<std::string> writes = arrays(*step.writes);
+    for (const std::string& check : step.kernel->checks) {
       writes.push_back(fmt::format("flag{}", checks++));
       segment.checks.push_back(check);
     }
-    const std::string call = fmt::format("{}_call({})", step.name, fmt::join(reads, ", "));
-    text_.line(writes.empty() ? "    " + call : fmt::format("    ({},) = {}", fmt::join(writes, ", "), call), step.origin);
+    text_.line("    " + call_text(*step.name, *step.reads, std::move(writes)), step.origin);
+    flush(step.id);
   }
-  for (loop::BufferId b : segment.outputs) results.push_back(array(b));
+  std::vector<std::string> results = arrays(segment.outputs);
   for (int c = 0; c < checks; ++c) results.push_back(fmt::format("flag{}", c));
   text_.line(results.empty() ? "    return ()" : fmt::format("    return ({},)", fmt::join(results, ", ")));
   blank();
@@ -361,24 +389,18 @@ void ModuleWriter::write_segment(const std::vector<Step>& all, Segment& segment,
 }
 
 void ModuleWriter::write_debug() {
-  const std::vector<Step> all = steps();
-  const std::set<loop::BufferId> dense = dense_results(all);
   blank();
   text_.line(fmt::format("def _call_debug({}):", arguments()));
   text_.line("    \"\"\"One executable a kernel.\"\"\"");
-  for (loop::BufferId b : empty_buffers(all)) text_.line(fmt::format("    {} = {}", tensor(b), empty_tensor(b)));
-  for (const Step& step : all) {
+  for (const loop::BufferId b : empty_) text_.line(fmt::format("    {} = {}", tensor(b), empty_tensor(b)));
+  for (const Step& step : steps_) {
     if (step.torch != nullptr) {
-      write_torch_call(step, "    ", dense);
-      continue;
+      place_torch_call(step);
+    } else {
+      place(step.kernel != nullptr ? step.kernel->debug : step.call->debug, step.id);
     }
-    for (loop::BufferId b : step.writes) text_.line(fmt::format("    {} = {}", tensor(b), empty_tensor(b)), step.origin);
-    std::vector<std::string> operands;
-    for (loop::BufferId b : step.reads) operands.push_back(tensor(b));
-    for (loop::BufferId b : step.writes) operands.push_back(tensor(b));
-    text_.line(fmt::format("    {}_main({})", step.name, fmt::join(operands, ", ")), step.origin);
   }
-  write_returns("    ");
+  place(returns_);
 }
 
 void ModuleWriter::write_call() {

@@ -7,6 +7,8 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -64,8 +66,13 @@ bool has_exact_reciprocal(const std::string& literal) {
 
 class Writer {
  public:
-  Writer(const trace::Graph& graph, const loop::Program& program, const schedule::State& state, schedule::KernelId id)
-      : graph_(graph), program_(program), id_(id), kernel_(state.kernels[id]) {}
+  Writer(const trace::Graph& graph, const loop::Program& program, const schedule::Kernel& kernel)
+      : graph_(graph), program_(program), kernel_(kernel), internal_(kernel.internal.begin(), kernel.internal.end()) {
+    // Room at once: a kernel may have thousands of nests.
+    writers_.reserve(kernel.nests.size());
+    values_of_buffers_.reserve(kernel.nests.size());
+    loads_.reserve(kernel.nests.size());
+  }
 
   KernelText write() {
     for (loop::NestId nest : kernel_.nests) ++writers_[program_.nests[nest].output()];
@@ -83,7 +90,7 @@ class Writer {
 
   LineOrigin origin(int statement) const {
     LineOrigin o;
-    o.kernel = id_;
+    o.kernel = schedule::KernelId(0);
     o.nest = nest_id_;
     o.statement = statement;
     if (statement >= 0) o.node = program_.nests[nest_id_].body[static_cast<std::size_t>(statement)].origin;
@@ -92,10 +99,10 @@ class Writer {
 
   /// `tmp<k> = text` as a line; gives the variable.
   std::string assign(std::string text, int statement, int access = -1) {
-    const std::string name = fmt::format("tmp{}", variables_++);
+    const std::string name = "tmp" + std::to_string(variables_++);
     LineOrigin o = origin(statement);
     o.access = access;
-    text_.body.line(fmt::format("    {} = {}", name, text), o);
+    text_.body.line("    " + name + " = " + text, o);
     return name;
   }
 
@@ -132,8 +139,7 @@ class Writer {
 
   int record(int statement, bool store, bool on_value, loop::BufferId buffer, std::string parameter, std::string source) {
     const Statement& s = program_.nests[nest_id_].body[static_cast<std::size_t>(statement)];
-    KernelAccess a;
-    a.kernel = id_;
+    AccessText a;
     a.nest = nest_id_;
     a.statement = statement;
     a.store = store;
@@ -142,8 +148,8 @@ class Writer {
     a.parameter = std::move(parameter);
     a.source = std::move(source);
     a.index = s.index;
-    a.axes = program_.nests[nest_id_].axes;
-    a.access = loop::access_of(program_, nest_id_, statement);
+    a.axes = &program_.nests[nest_id_].axes;
+    a.access = &loop::access_of(program_, nest_id_, statement);
     a.line = text_.body.count() + 1;
     text_.accesses.push_back(std::move(a));
     return static_cast<int>(text_.accesses.size()) - 1;
@@ -187,11 +193,12 @@ class Writer {
     const bool has_value = values_of_buffers_.contains(s.buffer) && writers_[s.buffer] == 1;
     if (!access.plan) return gather(nest, s, statement);
     const index::Plan& plan = *access.plan;
-    const auto key = std::tuple(s.buffer, plan.view_shape, slices_key(plan), plan.permutation, plan.result_shape);
-    if (const auto known = loads_.find(key); known != loads_.end()) {
-      record(statement, false, true, s.buffer, known->second.text, known->second.text);
+    auto& known_loads = loads_[s.buffer];
+    for (const auto& [known, value] : known_loads) {
+      if (!same_read(*known, plan)) continue;
+      record(statement, false, true, s.buffer, value.text, value.text);
       text_.accesses.back().line = 0;
-      return known->second;
+      return value;
     }
     std::string name, text;
     bool on_value = false;
@@ -213,14 +220,13 @@ class Writer {
     if (text != name) result.text = assign(text, statement, access_id);
     if (text == name) text_.accesses.back().line = 0;
     // A buffer that several nests fill changes while the kernel runs: its reads are not remembered.
-    if (writers_[s.buffer] <= 1) loads_.emplace(key, result);
+    if (writers_[s.buffer] <= 1) known_loads.emplace_back(&plan, result);
     return result;
   }
 
-  static std::vector<std::int64_t> slices_key(const index::Plan& plan) {
-    std::vector<std::int64_t> key;
-    for (const index::Slice& s : plan.slices) key.insert(key.end(), {s.start, s.step, s.count});
-    return key;
+  /// Kernels' plans have neither of the optional steps.
+  static bool same_read(const index::Plan& a, const index::Plan& b) {
+    return a.view_shape == b.view_shape && a.slices == b.slices && a.permutation == b.permutation && a.result_shape == b.result_shape;
   }
 
   /// An iota along axis `k` of the nest, shaped 1 elsewhere.
@@ -469,7 +475,7 @@ class Writer {
                                    : fmt::format("jnp.broadcast_to({}, {})", v.text, tuple_text(plan.result_shape));
       v = {assign(text, statement), plan.result_shape, v.dtype, false};
     }
-    const bool internal = std::find(kernel_.internal.begin(), kernel_.internal.end(), s.buffer) != kernel_.internal.end();
+    const bool internal = internal_.contains(s.buffer);
     const bool alone = writers_[s.buffer] == 1;
     if (alone) values_of_buffers_[s.buffer] = v;
     if (internal && alone) return;
@@ -518,7 +524,6 @@ class Writer {
 
   const trace::Graph& graph_;
   const loop::Program& program_;
-  schedule::KernelId id_;
   const schedule::Kernel& kernel_;
   KernelText text_;
   loop::NestId nest_id_;
@@ -526,9 +531,10 @@ class Writer {
   int current_ = -1;  ///< the statement being written
   int variables_ = 0;
   std::vector<Value> values_;
-  std::map<loop::BufferId, int> writers_;
-  std::map<loop::BufferId, Value> values_of_buffers_;
-  std::map<std::tuple<loop::BufferId, Shape, std::vector<std::int64_t>, std::vector<int>, Shape>, Value> loads_;
+  std::unordered_set<loop::BufferId> internal_;
+  std::unordered_map<loop::BufferId, int> writers_;
+  std::unordered_map<loop::BufferId, Value> values_of_buffers_;
+  std::unordered_map<loop::BufferId, std::vector<std::pair<const index::Plan*, Value>>> loads_;
   std::map<std::string, std::string> iotas_;
   std::vector<Parameter> checks_;
   std::set<std::string> checked_;
@@ -553,9 +559,8 @@ std::string literal_text(const loop::Scalar& scalar, DType dtype) {
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 
-KernelText kernel_text(const trace::Graph& graph, const loop::Program& program, const schedule::State& state,
-                       schedule::KernelId kernel) {
-  return Writer(graph, program, state, kernel).write();
+KernelText kernel_text(const trace::Graph& graph, const loop::Program& program, const schedule::Kernel& kernel) {
+  return Writer(graph, program, kernel).write();
 }
 
 }  // namespace pallascope::codegen

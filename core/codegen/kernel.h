@@ -27,12 +27,16 @@ struct RuntimeCheck {
 struct KernelText {
   std::vector<Parameter> inputs, outputs;  ///< outputs hold the checks last
   std::vector<RuntimeCheck> checks;
-  Text body;                               ///< the statements, indented
-  std::vector<KernelAccess> accesses;      ///< `line` counts within the body, from 1
+  Text body;                               ///< the statements, indented; every origin has kernel 0, as in a Piece
+  std::vector<AccessText> accesses;
 };
 
-KernelText kernel_text(const trace::Graph& graph, const loop::Program& program, const schedule::State& state,
-                       schedule::KernelId kernel);
+/// Depends on the kernel's nests and outputs alone.
+KernelText kernel_text(const trace::Graph& graph, const loop::Program& program, const schedule::Kernel& kernel);
+inline KernelText kernel_text(const trace::Graph& graph, const loop::Program& program, const schedule::State& state,
+                              schedule::KernelId kernel) {
+  return kernel_text(graph, program, state.kernels[kernel]);
+}
 
 /// A Python literal of `scalar` for `dtype`.
 std::string literal_text(const loop::Scalar& scalar, DType dtype);

@@ -1,11 +1,13 @@
-// Room: codegen. Writes one module: kernels and library calls (module.cpp), the calls between them (calls.cpp).
+// Room: codegen. Writes modules: kernels and library calls (module.cpp), the calls between them (calls.cpp).
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/codegen/indexing.h"
@@ -19,24 +21,21 @@ namespace pallascope::codegen {
 /// `torch.float32`.
 std::string torch_dtype_text(DType dtype);
 
+/// A kernel's text with what the functions around it are written from.
 struct KernelEntry {
   KernelText text;
   std::string name;
-  std::vector<loop::BufferId> inputs;   ///< distinct, in order of the parameters
-  std::vector<loop::BufferId> outputs;  ///< those that the caller keeps (no scratch, no check)
+  std::vector<loop::BufferId> inputs, outputs;  ///< as in KernelPiece
 };
 
-/// Holds the module while it is written. One use: construct, `write`.
+/// Writes the modules of one program. What it has written stays in its memory as far as modules still hold it (kernels)
+/// or as the program bounds it (calls, names, tables).
 class ModuleWriter {
  public:
-  ModuleWriter(const trace::Graph& original, const trace::Graph& graph, const loop::Program& program,
-               const schedule::State& state, const Options& options)
-      : original_(original), graph_(graph), program_(program), state_(state), options_(options) {
-    const std::vector<std::string> names = value_names(graph);
-    for (const trace::Input& input : graph.inputs) arguments_.push_back(names[input.value.index()]);
-  }
+  ModuleWriter(const trace::Graph& original, const trace::Graph& graph, const loop::Program& program, const Options& options);
 
-  Module write();
+  /// `outputs` in place of the program's, if given.
+  Module write(const schedule::State& state, const std::vector<loop::OutputValue>* outputs);
 
  private:
   void blank();
@@ -45,9 +44,9 @@ class ModuleWriter {
 
   [[nodiscard]] const loop::Buffer& buffer(loop::BufferId id) const { return program_.buffers[id]; }
   /// The JAX array of a buffer.
-  [[nodiscard]] std::string array(loop::BufferId id) const;
+  [[nodiscard]] const std::string& array(loop::BufferId id) const { return arrays_[id.index()]; }
   /// The torch tensor of a buffer.
-  [[nodiscard]] std::string tensor(loop::BufferId id) const;
+  [[nodiscard]] const std::string& tensor(loop::BufferId id) const { return tensors_[id.index()]; }
   [[nodiscard]] const std::string& argument(int index) const { return arguments_.at(static_cast<std::size_t>(index)); }
 
   /// What the torch tensor of a buffer looks like: an input as it came, anything else dense in its dims.
@@ -58,14 +57,35 @@ class ModuleWriter {
   [[nodiscard]] std::string to_jax(loop::BufferId id, const std::string& name) const;
   [[nodiscard]] std::string expect(loop::BufferId id, const std::string& name, const std::string& who) const;
 
+  // ------------------------------------------------------------------------------------------- places
+
+  /// Puts what was written into `text_` since the last place into the module, as a piece of its own.
+  void flush(schedule::KernelId kernel = {});
+  void place(std::shared_ptr<const Piece> piece, schedule::KernelId kernel = {}, std::size_t first_access = 0);
+  /// 1-based number of the line that the next piece begins with.
+  [[nodiscard]] int next_line() const { return next_line_; }
+
   // ------------------------------------------------------------------------------------------ kernels
 
-  void prepare(schedule::KernelId id);
+  /// A kernel that some module holds, or held.
+  struct Known {
+    std::weak_ptr<const KernelPiece> piece;
+    std::weak_ptr<const Piece> text;
+  };
+  using KnownKernels = std::unordered_multimap<std::size_t, Known>;
+  /// A kernel of the module being written; `fresh` is there if it had to be written for it.
+  struct Current {
+    std::shared_ptr<const KernelPiece> piece;
+    Known* known = nullptr;
+    std::optional<KernelEntry> fresh;
+  };
+  [[nodiscard]] Current prepare(const schedule::Kernel& kernel);
+  [[nodiscard]] KernelEntry entry_of(const schedule::Kernel& kernel) const;
+  [[nodiscard]] std::shared_ptr<const KernelPiece> piece_of(const schedule::Kernel& kernel, const KernelEntry& entry);
+  void forget_unused();
 
-  void write_kernel(schedule::KernelId id);
-
-  /// The kernel's accesses join the module's; the lines of its body learn their new numbers.
-  void add_accesses(KernelEntry& entry, schedule::KernelId id, int head_line);
+  void write_kernels();
+  void write_kernel(const KernelEntry& entry);
 
   /// `_call`: JAX arrays in, a tuple of JAX arrays out, shaped as their buffers.
   void write_jax_call(const KernelEntry& entry, LineOrigin origin);
@@ -79,11 +99,19 @@ class ModuleWriter {
 
   // ------------------------------------------------------------------------------------ library calls
 
-  [[nodiscard]] std::string library_name(loop::StepId step) const { return library_names_.at(step); }
+  /// A library or torch call: no decision changes it.
+  struct Call {
+    std::vector<loop::BufferId> reads, writes;
+    std::string name;                          ///< of a library call's functions
+    std::shared_ptr<const Piece> text;         ///< a library call's functions; a torch call
+    std::shared_ptr<const Piece> call, debug;  ///< a library call, as in KernelPiece
+    std::vector<bool> dense;                   ///< which results `text` makes dense (a torch call)
+  };
+  [[nodiscard]] Call& call_of(loop::StepId step);
 
   [[nodiscard]] std::string operand_text(const loop::View& view, const std::string& name) const;
 
-  void write_library(loop::StepId step, const loop::LibraryCall& call);
+  void write_library(const loop::LibraryCall& call, Call& made);
 
   // ---------------------------------------------------------------------------------------- the calls
 
@@ -92,31 +120,38 @@ class ModuleWriter {
   /// The graph input that an index value is loaded from, directly or behind the wrapping of negatives; else -1.
   int source_input(const loop::Nest& nest, int statement) const;
 
+  /// One step of the module being written.
   struct Step {
-    std::vector<loop::BufferId> reads, writes;
-    std::string name;         ///< of the `_call` / `_main` functions; empty for a torch call
+    const std::vector<loop::BufferId>*reads = nullptr, *writes = nullptr;
+    const std::string* name = nullptr;         ///< of the `_call` / `_main` functions; none for a torch call
+    const KernelPiece* kernel = nullptr;
+    Call* call = nullptr;
     const loop::TorchCall* torch = nullptr;
-    std::vector<std::string> checks;  ///< `IndexError, "..."`, one a flag that the kernel gives after its results
-    LineOrigin origin;
+    schedule::KernelId id;
+    LineOrigin origin;                         ///< relative, as a piece's
   };
 
-  [[nodiscard]] std::vector<Step> steps() const;
+  void find_steps();
+
+  /// `({writes},) = name_call({reads})`, with a flag a check.
+  [[nodiscard]] std::string call_text(const std::string& name, const std::vector<loop::BufferId>& reads,
+                                      std::vector<std::string> writes) const;
+  [[nodiscard]] std::vector<std::string> arrays(const std::vector<loop::BufferId>& buffers) const;
+  void write_debug_step(const std::string& name, const std::vector<loop::BufferId>& reads,
+                        const std::vector<loop::BufferId>& writes, LineOrigin origin);
 
   /// A tensor argument of a torch call (or a result): a view of its buffer's torch tensor.
   [[nodiscard]] std::string view_text(const loop::View& view, trace::ValueId whole) const;
 
-  void write_torch_call(const Step& step, const std::string& indent, const std::set<loop::BufferId>& needed);
+  void write_torch_call(const loop::TorchCall& call, const std::string& indent, const std::vector<bool>& dense);
+  void place_torch_call(const Step& step);
 
   /// Buffers of the results and of torch calls' arguments that are taken as dense buffers, not as they came.
   [[nodiscard]] bool takes_dense(const loop::View& view, trace::ValueId value) const;
 
-  /// Torch-call results that something else than "the value as it came" reads.
-  [[nodiscard]] std::set<loop::BufferId> dense_results(const std::vector<Step>& all) const;
-
-  void note_torch_results(const std::vector<Step>& all);
-
-  /// Buffers that nothing writes hold no element: they are made where they are used.
-  [[nodiscard]] std::set<loop::BufferId> empty_buffers(const std::vector<Step>& all) const;
+  /// Fills `dense_`: torch-call results that something else than "the value as it came" reads; and `empty_`: buffers
+  /// that nothing writes hold no element, and are made where they are used.
+  void find_needs();
 
   [[nodiscard]] std::string empty_tensor(loop::BufferId b) const;
 
@@ -137,7 +172,7 @@ class ModuleWriter {
 
   /// One JAX program between two torch calls.
   struct Segment {
-    std::vector<std::size_t> steps;
+    std::size_t first = 0, end = 0;  ///< of the steps
     std::vector<loop::BufferId> inputs, outputs;
     std::vector<std::string> checks;
   };
@@ -147,7 +182,7 @@ class ModuleWriter {
   /// Memory that results must not share: the arguments'.
   [[nodiscard]] std::vector<std::string> pointers() const;
 
-  void write_segment(const std::vector<Step>& all, Segment& segment, int number);
+  void write_segment(Segment& segment, int number);
 
   void write_debug();
 
@@ -158,16 +193,33 @@ class ModuleWriter {
   const trace::Graph& original_;
   const trace::Graph& graph_;
   const loop::Program& program_;
-  const schedule::State& state_;
-  const Options& options_;
+  const Options options_;
+
+  // The program's: made once, or when first needed.
+  std::vector<std::string> arguments_;
+  std::vector<std::string> arrays_, tensors_, to_jax_;      ///< of each buffer; to_jax_ empty until needed
+  std::set<loop::BufferId> kept_as_came_;                   ///< torch calls' results
+  struct InputRange {
+    int input = -1;
+    std::int64_t low = 0, high = 0;
+  };
+  std::vector<std::vector<InputRange>> ranges_;             ///< of each nest: what its index inputs must keep to
+  std::map<loop::StepId, Call> calls_;
+  KnownKernels known_;
+  std::shared_ptr<const Piece> prelude_, tables_, returns_, call_, reference_;
+  std::map<int, std::pair<std::int64_t, std::int64_t>> table_ranges_;  ///< that `tables_` was written for
+  std::vector<std::pair<loop::BufferId, index::Expression>> returned_;  ///< that `returns_` was written for
+
+  // The module's that is being written.
+  const schedule::State* state_ = nullptr;
+  const std::vector<loop::OutputValue>* outputs_ = nullptr;
   Module module_;
   Text text_;
-  std::vector<std::string> arguments_;
-  std::vector<KernelEntry> entries_;
-  std::map<std::string, schedule::KernelId> written_;
-  std::map<loop::StepId, std::string> library_names_;
-  std::set<std::string> written_library_;
-  std::set<loop::BufferId> kept_as_came_;
+  int next_line_ = 1;
+  std::vector<Current> current_;
+  std::vector<Step> steps_;
+  std::vector<char> dense_;
+  std::vector<loop::BufferId> empty_;
 };
 
 }  // namespace pallascope::codegen

@@ -18,6 +18,17 @@ void Text::block(std::string_view text) {
   }
 }
 
+std::shared_ptr<const Piece> Text::take() {
+  auto piece = std::make_shared<Piece>();
+  for (const std::string& line : lines_) {
+    piece->bytes += line.size() + 1;
+    piece->hash = (piece->hash ^ std::hash<std::string_view>{}(line)) * 1099511628211ULL;
+  }
+  piece->lines = std::exchange(lines_, {});
+  piece->origins = std::exchange(origins_, {});
+  return piece;
+}
+
 std::vector<std::string> value_names(const trace::Graph& graph) {
   static const std::set<std::string> taken = {
       "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",

@@ -1,7 +1,9 @@
 // Room: codegen. Lines of Python with what each came from.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,12 @@ class Text {
     lines_.insert(lines_.end(), other.lines_.begin(), other.lines_.end());
     origins_.insert(origins_.end(), other.origins_.begin(), other.origins_.end());
   }
+  void append(const Piece& other) {
+    lines_.insert(lines_.end(), other.lines.begin(), other.lines.end());
+    origins_.insert(origins_.end(), other.origins.begin(), other.origins.end());
+  }
+  /// All of it, to be shared; the text is empty then.
+  std::shared_ptr<const Piece> take();
   [[nodiscard]] int count() const { return static_cast<int>(lines_.size()); }
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
   [[nodiscard]] const std::vector<LineOrigin>& origins() const { return origins_; }

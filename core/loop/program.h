@@ -168,9 +168,10 @@ class Accesses {
 struct Program {
   std::shared_ptr<index::Context> context;
   std::shared_ptr<Accesses> accesses = std::make_shared<Accesses>();
-  Store<BufferId, Buffer> buffers;
-  Store<NestId, Nest> nests;
-  Store<StepId, Step> steps;
+  SharedStore<BufferId, Buffer> buffers;
+  SharedStore<NestId, Nest> nests;
+  SharedStore<StepId, Step> steps;
+  std::size_t result_steps = 0;               ///< how many of the last steps copy results; before them are the nodes'
   std::vector<BoundaryLayout> input_layouts;  ///< one a graph input
   std::vector<BufferId> input_buffers;        ///< one a graph input
   std::vector<OutputValue> outputs;

@@ -115,6 +115,8 @@ class NestBuilder {
 class Builder {
  public:
   explicit Builder(const trace::Graph& graph);
+  /// Adds to a program that is there.
+  Builder(const trace::Graph& graph, loop::Program program) : graph_(graph), program_(std::move(program)) {}
 
   [[nodiscard]] const trace::Graph& graph() const { return graph_; }
   [[nodiscard]] loop::Program& program() { return program_; }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/lower/builder.h"
+#include "core/lower/torch_call.h"
 
 namespace pallascope::lower {
 namespace {
@@ -33,72 +34,6 @@ const Entry* find_entry(std::string_view op) {
   }();
   const auto found = index.find(op);
   return found == index.end() ? nullptr : found->second;
-}
-
-/// The view of a tensor of `meta` whose buffer is dense in `layout.dims`.
-loop::View view_of(Builder& builder, loop::BufferId buffer, const trace::TensorMeta& meta, const loop::BoundaryLayout& layout) {
-  loop::View view{buffer, {}, {}};
-  const Sizes dense = trace::contiguous_strides(layout.dims);
-  Index terms;
-  Sizes coefficients;
-  for (std::size_t k = 0; k < meta.sizes.size(); ++k) {
-    view.axes.push_back(builder.context().add_axis(fmt::format("d{}", k), meta.sizes[k]));
-    terms.push_back(builder.context().of(view.axes.back()));
-    coefficients.push_back(layout.place[k] < 0 ? 0 : dense[static_cast<std::size_t>(layout.place[k])]);
-  }
-  view.index = builder.context().linear(terms, coefficients);
-  return view;
-}
-
-void for_each_value(const trace::Argument& argument, const std::function<void(trace::ValueId)>& visit) {
-  if (const auto* value = argument.get<trace::ValueId>()) visit(*value);
-  if (const auto* list = argument.get<trace::ArgumentList>())
-    for (const trace::Argument& item : *list) for_each_value(item, visit);
-}
-
-/// A view that torch.as_strided can make of a dense buffer: affine, no negative stride.
-bool torch_can_view(const index::Context& context, const loop::View& view) {
-  const std::optional<loop::AffineView> found = loop::affine(context, view);
-  return found && std::all_of(found->strides.begin(), found->strides.end(), [](std::int64_t s) { return s >= 0; });
-}
-
-/// Operators that advance PyTorch's generator.
-bool draws_random_numbers(const std::string& target) {
-  static constexpr std::array words = {"dropout", "rand", "bernoulli", "normal", "uniform", "multinomial", "exponential", "cauchy",
-                                       "geometric", "poisson", "gumbel", "rrelu", "attention", "philox", "seed"};
-  return std::any_of(words.begin(), words.end(), [&](const char* w) { return target.find(w) != std::string::npos; });
-}
-
-void call_torch(Builder& builder, const trace::Node& node) {
-  loop::TorchCall call;
-  call.origin = builder.current;
-  call.op = node.target;
-  call.ordered = draws_random_numbers(node.target);
-  const auto take = [&](trace::ValueId value) {
-    if (!builder.has(value)) return;
-    for (const auto& [known, view] : call.inputs)
-      if (known == value) return;
-    Tensor x = builder.tensor(value);
-    if (!torch_can_view(builder.context(), x.view) && is_kernel_dtype(x.dtype)) x = builder.materialise(x, node.name + ".argument");
-    call.inputs.emplace_back(value, x.view);
-  };
-  for (const trace::Argument& a : node.args) for_each_value(a, take);
-  for (const auto& [name, a] : node.kwargs) for_each_value(a, take);
-  for (trace::ValueId value : node.outputs) {
-    const std::optional<trace::TensorMeta>& meta = builder.graph().values[value].tensor;
-    if (!meta) {
-      call.outputs.emplace_back();
-      call.layouts.emplace_back();
-      continue;
-    }
-    const loop::BoundaryLayout layout = boundary_layout(*meta);
-    const loop::BufferId buffer = builder.add_buffer(meta->dtype, layout.dims);
-    builder.program().buffers[buffer].origin = value;
-    call.outputs.push_back(buffer);
-    call.layouts.emplace_back(layout);
-    builder.define(value, {view_of(builder, buffer, *meta, layout), meta->dtype, meta->sizes});
-  }
-  builder.add_step({std::move(call)});
 }
 
 void add_inputs(Builder& builder) {
@@ -174,7 +109,7 @@ Result<loop::Program> lower(const trace::Graph& graph, const Options& options) {
     outcome.node = id;
     Lowered lowered = declined("");
     if (options.limit && k >= *options.limit) {
-      lowered = declined("not lowered at this decision");
+      lowered = declined(not_lowered);
     } else if (const Entry* entry = find_entry(node.target)) {
       Call call(builder, node);
       const auto misfit = [&](const std::string& what) {
@@ -201,18 +136,25 @@ Result<loop::Program> lower(const trace::Graph& graph, const Options& options) {
     outcome.outcome = lowered.outcome;
     if (lowered.outcome == loop::Outcome::torch) {
       outcome.why = lowered.declined;
-      call_torch(builder, node);
+      loop::TorchCall call = torch_call(node, id, [&](trace::ValueId value) -> std::optional<loop::View> {
+        if (!builder.has(value)) return std::nullopt;
+        return torch_argument(builder, node, value);
+      });
+      add_results(builder, node, call);
+      builder.add_step({std::move(call)});
     }
     for (trace::ValueId value : node.outputs)
       if (builder.has(value)) {
-        loop::Buffer& buffer = builder.program().buffers[builder.program().views.at(value).buffer];
-        if (!buffer.origin.valid()) buffer.origin = value;
+        const loop::BufferId buffer = builder.program().views.at(value).buffer;
+        if (!builder.program().buffers[buffer].origin.valid()) builder.program().buffers.edit(buffer).origin = value;
       }
     outcome.steps = builder.new_steps;
     builder.program().outcomes.push_back(std::move(outcome));
   }
   builder.new_steps.clear();
+  const std::size_t node_steps = builder.program().steps.size();
   add_outputs(builder);
+  builder.program().result_steps = builder.program().steps.size() - node_steps;
   return std::move(builder.program());
 }
 

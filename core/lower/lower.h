@@ -18,6 +18,9 @@
 
 namespace pallascope::lower {
 
+/// Why a node is a torch call in a program that is lowered only so far.
+inline constexpr const char* not_lowered = "not lowered at this decision";
+
 struct Options {
   /// Only the first `limit` nodes are lowered, the rest are torch calls: the program at an early decision.
   std::optional<std::size_t> limit;

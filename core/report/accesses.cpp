@@ -1,7 +1,6 @@
 #include "core/report/accesses.h"
 
 #include <algorithm>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -74,19 +73,23 @@ std::vector<std::size_t> accesses_of_node(const session::Snapshot& snapshot, tra
 }
 
 std::vector<std::size_t> wasteful_accesses(const session::Snapshot& snapshot) {
-  static const std::set<AccessClass> wasteful = {AccessClass::strided, AccessClass::gather,
-                                                 AccessClass::general, AccessClass::overlapping};
-  const codegen::Module& module = snapshot.module;
-  std::vector<std::size_t> positions;
-  for (std::size_t k = 0; k < module.accesses.size(); ++k) {
+  const auto is_wasteful = [](const codegen::AccessText& a) {
+    const AccessClass c = a.access->access_class;
     // A value is on chip already: walking it costs no memory traffic.
-    if (!module.accesses[k].on_value && wasteful.contains(module.accesses[k].access.access_class))
-      positions.push_back(k);
+    return !a.on_value && (c == AccessClass::strided || c == AccessClass::gather || c == AccessClass::general ||
+                           c == AccessClass::overlapping);
+  };
+  const codegen::AccessList& accesses = snapshot.module.accesses;
+  std::vector<std::pair<std::int64_t, std::size_t>> found;  // with minus the bytes
+  for (const codegen::AccessList::Run& run : accesses.runs()) {
+    for (std::size_t k = 0; k < run.piece->accesses.size(); ++k) {
+      if (!is_wasteful(run.piece->accesses[k])) continue;
+      found.emplace_back(-bytes_spanned(*snapshot.program, accesses[run.first + k]), run.first + k);
+    }
   }
-  std::stable_sort(positions.begin(), positions.end(), [&](std::size_t a, std::size_t b) {
-    return bytes_spanned(*snapshot.program, module.accesses[a]) >
-           bytes_spanned(*snapshot.program, module.accesses[b]);
-  });
+  std::sort(found.begin(), found.end());
+  std::vector<std::size_t> positions;
+  for (const auto& [bytes, position] : found) positions.push_back(position);
   return positions;
 }
 

@@ -83,17 +83,18 @@ std::vector<TermPair> aligned_terms(const index::Context& context, const schedul
 
   std::vector<TermPair> rows;
   for (std::size_t i = 0; i < left.size(); ++i) {
-    TermPair row{left[i].term, left[i].coefficient, "", false};
+    TermPair row{left[i].term, left[i].coefficient, "", false, left[i].extent, std::nullopt};
     if (partner[i]) {
       const SideTerm& other = right[*partner[i]];
       if (other.term != left[i].term) row.term += " / " + other.term;
       row.right = other.coefficient;
+      row.right_extent = other.extent;
       row.same = left[i].coefficient == other.coefficient && left[i].extent == other.extent;
     }
     rows.push_back(std::move(row));
   }
   for (std::size_t j = 0; j < right.size(); ++j) {
-    if (!taken[j]) rows.push_back({right[j].term, "", right[j].coefficient, false});
+    if (!taken[j]) rows.push_back({right[j].term, "", right[j].coefficient, false, std::nullopt, right[j].extent});
   }
   return rows;
 }

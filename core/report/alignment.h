@@ -1,6 +1,8 @@
 // Room: report. Two index expressions of different loop nests, term by term.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,8 @@ struct TermPair {
   std::string term;         ///< `i0`, `i1 / r1` for axes of other names that correspond, `(3*i + j)//4`, `1`
   std::string left, right;  ///< coefficients; empty where the side lacks the term
   bool same = false;        ///< both sides have it, with one coefficient and one extent
+  /// How far the axis of either side runs; nothing where the side lacks it or the term is no axis.
+  std::optional<std::int64_t> left_extent, right_extent;
 };
 
 /// Each nest has axes of its own, so no term is shared by identity. Axes correspond when they step through the buffer

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -44,21 +43,26 @@ std::string state_word(ConditionState state) {
   return "not_reached";
 }
 
-/// For each nest, the kernel of `state` that holds it.
-std::map<loop::NestId, schedule::KernelId> kernel_of_nests(const schedule::State& state) {
-  std::map<loop::NestId, schedule::KernelId> result;
-  for (const schedule::ScheduledStep& step : state.steps) {
-    if (!step.kernel.valid()) continue;
-    for (const loop::NestId nest : state.kernels[step.kernel].nests) result[nest] = step.kernel;
-  }
-  return result;
+/// For each step of the compilation's program, the kernel of the snapshot that its nest (after inlining) is in.
+std::vector<schedule::KernelId> kernels_of_steps(const session::Compilation& compilation, const session::Snapshot& snapshot) {
+  const schedule::Schedule& schedule = compilation.schedule();
+  const loop::Program& program = *schedule.program;
+  std::vector<schedule::KernelId> of_nest(program.nests.size()), of_step(program.steps.size());
+  for (std::size_t k = 0; k < snapshot.state.kernels.size(); ++k)
+    for (const loop::NestId nest : snapshot.state.kernels[schedule::KernelId(k)].nests)
+      if (nest.index() < of_nest.size()) of_nest[nest.index()] = schedule::KernelId(k);
+  for (std::size_t k = 0; k < program.steps.size(); ++k)
+    if (const auto* nest = std::get_if<loop::NestId>(&program.steps[loop::StepId(k)].content)) of_step[k] = of_nest[nest->index()];
+  for (std::size_t k = 0; k < std::min(snapshot.decision, schedule.effects.size()); ++k)
+    for (const auto& [step, nest] : schedule.effects[k].replaced)
+      if (of_nest[nest.index()].valid()) of_step[step.index()] = of_nest[nest.index()];
+  return of_step;
 }
 
 }  // namespace
 
 std::string subject_text(const session::Compilation& compilation, const Decision& decision) {
   const trace::Graph& graph = compilation.graph();
-  const loop::Program& program = *compilation.schedule().program;
   if (decision.kind == DecisionKind::lower) return all_names(graph, decision.left);
   const auto steps = [&](const std::vector<loop::StepId>& ids) {
     std::vector<std::string> names;
@@ -72,6 +76,13 @@ std::string subject_text(const session::Compilation& compilation, const Decision
     return all_names(graph, decision.left) +
            (decision.right.empty() ? "" : " → " + all_names(graph, decision.right));
   }
+  const auto [left, right] = side_names(compilation, decision);
+  return side_text(left, decision.left.size()) + " × " + side_text(right, decision.right.size());
+}
+
+SideNames side_names(const session::Compilation& compilation, const Decision& decision) {
+  const trace::Graph& graph = compilation.graph();
+  const loop::Program& program = *compilation.schedule().program;
   const auto origin = [&](loop::NestId nest) {
     return program.nests.contains(nest) ? program.nests[nest].origin : trace::NodeId();
   };
@@ -85,7 +96,7 @@ std::string subject_text(const session::Compilation& compilation, const Decision
   const trace::NodeId right =
       speaker(decision.right, indices.empty() ? trace::NodeId() : origin(indices[0].right_nest));
   if (!left.valid() || !right.valid())
-    return all_names(graph, decision.left) + " × " + all_names(graph, decision.right);
+    return {all_names(graph, decision.left), all_names(graph, decision.right)};
   std::string left_name = graph.nodes[left].name, right_name = graph.nodes[right].name;
   if (left == right && !indices.empty()) {
     left_name = program.nests[indices[0].left_nest].name;
@@ -94,7 +105,7 @@ std::string subject_text(const session::Compilation& compilation, const Decision
     left_name = step_text(compilation, decision.left_steps.back());
     right_name = step_text(compilation, decision.right_steps.front());
   }
-  return side_text(left_name, decision.left.size()) + " × " + side_text(right_name, decision.right.size());
+  return {left_name, right_name};
 }
 
 std::string verdict_text(const Decision& decision) {
@@ -181,33 +192,35 @@ Json decision_json(const session::Compilation& compilation, const Decision& deci
   return json;
 }
 
+bool is_boundary(schedule::Reason reason) {
+  return reason == schedule::Reason::library_boundary || reason == schedule::Reason::torch_boundary;
+}
+
 std::vector<schedule::DecisionId> missed_fusions(const session::Compilation& compilation,
                                                  const session::Snapshot& snapshot) {
-  const loop::Program& program = *compilation.schedule().program;
-  const auto kernels = kernel_of_nests(snapshot.state);
-  // Two sides that came together through a third are no loss, although a first candidate between them was refused.
-  const auto kernels_of = [&](const std::vector<loop::StepId>& steps) {
-    std::set<schedule::KernelId> found;
-    for (const loop::StepId step : steps) {
-      if (!program.steps.contains(step)) continue;
-      const auto* nest = std::get_if<loop::NestId>(&program.steps[step].content);
-      const auto at = nest == nullptr ? kernels.end() : kernels.find(*nest);
-      if (at != kernels.end()) found.insert(at->second);
-    }
-    return found;
+  const auto kernels = kernels_of_steps(compilation, snapshot);
+  // What a side has become: its kernel, or the call that it is. A group only grows, so that one step speaks for all.
+  const auto became = [&](const std::vector<loop::StepId>& steps) -> std::int64_t {
+    for (const loop::StepId step : steps)
+      if (step.index() < kernels.size() && kernels[step.index()].valid()) return kernels[step.index()].value;
+    return steps.empty() ? -1 : -2 - static_cast<std::int64_t>(steps.front().value);
   };
-  std::vector<schedule::DecisionId> missed;
+  const auto bytes = [&](schedule::DecisionId id) { return compilation.decisions()[id.index()].evidence.bytes_saved; };
+  std::map<std::pair<std::int64_t, std::int64_t>, schedule::DecisionId> best;
   for (std::size_t k = 0; k < std::min(snapshot.decision, compilation.decisions().size()); ++k) {
     const Decision& decision = compilation.decisions()[k];
     if (decision.kind != DecisionKind::fuse || decision.accepted || decision.evidence.bytes_saved <= 0)
       continue;
-    const auto left = kernels_of(decision.left_steps), right = kernels_of(decision.right_steps);
-    if (left.size() == 1 && left == right) continue;
-    missed.push_back(decision.id);
+    const std::int64_t left = became(decision.left_steps), right = became(decision.right_steps);
+    // Two sides that came together through a third are no loss, although a first candidate between them was refused.
+    if (left == right) continue;
+    const auto [at, is_new] = best.emplace(std::minmax(left, right), decision.id);
+    if (!is_new && bytes(decision.id) > bytes(at->second)) at->second = decision.id;
   }
-  std::stable_sort(missed.begin(), missed.end(), [&](schedule::DecisionId a, schedule::DecisionId b) {
-    return compilation.decisions()[a.index()].evidence.bytes_saved >
-           compilation.decisions()[b.index()].evidence.bytes_saved;
+  std::vector<schedule::DecisionId> missed;
+  for (const auto& [sides, id] : best) missed.push_back(id);
+  std::sort(missed.begin(), missed.end(), [&](schedule::DecisionId a, schedule::DecisionId b) {
+    return std::pair(-bytes(a), a) < std::pair(-bytes(b), b);
   });
   return missed;
 }

@@ -14,6 +14,15 @@ namespace pallascope::report {
 /// What a decision is about, in a few words: `sum_2 × div_5`, `exp → sum_2, div_5`, `view_3`. A side that has become
 /// a group is called by its node that shares the buffer, with the number of the others: `sum_2 (+3)`.
 std::string subject_text(const session::Compilation& compilation, const schedule::Decision& decision);
+/// The two sides of a fusion by the names that speak for them, without the number of the others: `sum_2` and `div_5`.
+struct SideNames {
+  std::string left, right;  ///< of a fusion that shares no buffer with the other side's nests, all names
+};
+SideNames side_names(const session::Compilation& compilation, const schedule::Decision& decision);
+/// What the evidence says of one condition, beside its sign: the path of a cycle, the axis that is in the way, bytes
+/// against the budget, the calls; empty where it says no more than the sign.
+std::string condition_text(const session::Compilation& compilation, const schedule::Decision& decision,
+                           schedule::Condition condition);
 /// `accepted` or `refused`, with the reason: `refused: common grid`.
 std::string verdict_text(const schedule::Decision& decision);
 
@@ -37,8 +46,12 @@ Json decision_row_json(const session::Compilation& compilation, const schedule::
 /// The smallest change that would make a refused fusion legal or worth it; empty when the log does not say.
 std::string legal_if_text(const session::Compilation& compilation, const schedule::Decision& decision);
 
-/// Refused fusions among the first `count` decisions that would have saved bytes and whose sides are not in one
-/// kernel of `state` by another way, the most bytes first.
+/// Whether a refusal stands at a library or torch call: it explains itself, and nobody can do anything about it.
+bool is_boundary(schedule::Reason reason);
+
+/// Refused fusions among the snapshot's decisions that would have saved bytes and whose sides are not in one kernel by
+/// another way, the most bytes first. Two kernels (or a kernel and a call) that were refused again as they grew have
+/// missed one fusion: of their refusals the one with the most bytes, the earliest of those.
 std::vector<schedule::DecisionId> missed_fusions(const session::Compilation& compilation,
                                                  const session::Snapshot& snapshot);
 

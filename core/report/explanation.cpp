@@ -31,8 +31,36 @@ const char* sign_of(ConditionState state) {
   return "–";
 }
 
-/// What the evidence says of one condition, beside its sign.
-std::string condition_note(const session::Compilation& compilation, const Decision& decision,
+std::string indices_text(const loop::Program& program, const IndexPair& pair) {
+  const index::Context& context = *program.context;
+  const loop::Buffer& buffer = program.buffers[pair.buffer];
+  const auto nest_name = [&](loop::NestId id) {
+    return program.nests.contains(id) ? program.nests[id].name : std::string("?");
+  };
+  const std::string left = nest_name(pair.left_nest), right = nest_name(pair.right_nest);
+  const bool writes =
+      program.nests.contains(pair.left_nest) && program.nests[pair.left_nest].output() == pair.buffer;
+  std::string text = fmt::format("  both use {} {} {}\n", id_text(pair.buffer), buffer.name,
+                                 shape_text(buffer.dtype, buffer.dims));
+  Table sides("    ");
+  sides.add({left, writes ? "writes at" : "reads at", context.to_string(pair.left),
+             axes_text(context, pair.left_axes)});
+  sides.add({right, "reads at", context.to_string(pair.right), axes_text(context, pair.right_axes)});
+  text += sides.text();
+  Table terms("    ");
+  terms.add({"term", left, right == left ? right + " (reader)" : right});
+  for (const TermPair& row : aligned_terms(context, pair)) {
+    const auto cell = [](const std::string& coefficient) {
+      return coefficient.empty() ? std::string("·") : coefficient;
+    };
+    terms.add({row.term, cell(row.left), cell(row.right), row.same ? "" : "≠"});
+  }
+  return text + terms.text();
+}
+
+}  // namespace
+
+std::string condition_text(const session::Compilation& compilation, const Decision& decision,
                            Condition condition) {
   const Evidence& evidence = decision.evidence;
   const loop::Program& program = *compilation.schedule().program;
@@ -81,35 +109,6 @@ std::string condition_note(const session::Compilation& compilation, const Decisi
   }
   return "";
 }
-
-std::string indices_text(const loop::Program& program, const IndexPair& pair) {
-  const index::Context& context = *program.context;
-  const loop::Buffer& buffer = program.buffers[pair.buffer];
-  const auto nest_name = [&](loop::NestId id) {
-    return program.nests.contains(id) ? program.nests[id].name : std::string("?");
-  };
-  const std::string left = nest_name(pair.left_nest), right = nest_name(pair.right_nest);
-  const bool writes =
-      program.nests.contains(pair.left_nest) && program.nests[pair.left_nest].output() == pair.buffer;
-  std::string text = fmt::format("  both use {} {} {}\n", id_text(pair.buffer), buffer.name,
-                                 shape_text(buffer.dtype, buffer.dims));
-  Table sides("    ");
-  sides.add({left, writes ? "writes at" : "reads at", context.to_string(pair.left),
-             axes_text(context, pair.left_axes)});
-  sides.add({right, "reads at", context.to_string(pair.right), axes_text(context, pair.right_axes)});
-  text += sides.text();
-  Table terms("    ");
-  terms.add({"term", left, right == left ? right + " (reader)" : right});
-  for (const TermPair& row : aligned_terms(context, pair)) {
-    const auto cell = [](const std::string& coefficient) {
-      return coefficient.empty() ? std::string("·") : coefficient;
-    };
-    terms.add({row.term, cell(row.left), cell(row.right), row.same ? "" : "≠"});
-  }
-  return text + terms.text();
-}
-
-}  // namespace
 
 std::string legal_if_text(const session::Compilation& compilation, const Decision& decision) {
   if (decision.accepted || decision.kind != DecisionKind::fuse) return "";
@@ -197,7 +196,7 @@ std::string decision_text(const session::Compilation& compilation, const Decisio
       conditions.add({spaced(schedule::condition_name(condition)), sign_of(state),
                       state == ConditionState::not_reached
                           ? "not reached"
-                          : condition_note(compilation, decision, condition)});
+                          : condition_text(compilation, decision, condition)});
     }
     text += conditions.text();
   }

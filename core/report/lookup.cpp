@@ -71,6 +71,38 @@ std::vector<schedule::KernelId> kernels_in_order(const session::Snapshot& snapsh
   return kernels;
 }
 
+std::vector<bool> live_buffers(const session::Snapshot& snapshot) {
+  const loop::Program& program = *snapshot.program;
+  std::vector<bool> live(program.buffers.size(), false);
+  for (const loop::BufferId b : program.input_buffers) live[b.index()] = true;
+  for (const schedule::Kernel& kernel : snapshot.state.kernels)
+    for (const loop::NestId nest : kernel.nests)
+      for (const loop::Statement& s : program.nests[nest].body)
+        if (s.buffer.valid()) live[s.buffer.index()] = true;
+  for (const schedule::ScheduledStep& step : snapshot.state.steps) {
+    if (!step.call.valid()) continue;
+    const loop::Step& call = program.steps[step.call];
+    visit_call_reads(call, [&](loop::BufferId b) { live[b.index()] = true; });
+    if (const auto* library = std::get_if<loop::LibraryCall>(&call.content)) live[library->output.index()] = true;
+    if (const auto* torch = std::get_if<loop::TorchCall>(&call.content))
+      for (const loop::BufferId b : torch->outputs)
+        if (b.valid()) live[b.index()] = true;
+  }
+  // A result that nothing makes is an empty tensor.
+  for (const loop::OutputValue& output : program.outputs)
+    if (!output.none) live[output.view.buffer.index()] = true;
+  return live;
+}
+
+std::vector<loop::BufferId> buffers_of(const session::Compilation& compilation, const session::Snapshot& snapshot) {
+  std::vector<loop::BufferId> found;
+  const bool all = snapshot.decision >= compilation.schedule().lower_decisions;
+  const std::vector<bool> live = all ? std::vector<bool>() : live_buffers(snapshot);
+  for (std::size_t k = 0; k < snapshot.program->buffers.size(); ++k)
+    if (all || live[k]) found.emplace_back(k);
+  return found;
+}
+
 std::vector<schedule::KernelId> kernels_of(const session::Snapshot& snapshot, trace::NodeId node) {
   std::vector<schedule::KernelId> kernels;
   for (const schedule::KernelId kernel : kernels_in_order(snapshot)) {
@@ -140,51 +172,69 @@ Neighbours users(const trace::Graph& graph, trace::NodeId node) {
   return result;
 }
 
-std::vector<std::string> writers(const session::Compilation& compilation, const session::Snapshot& snapshot,
-                                 loop::BufferId buffer) {
-  std::vector<std::string> result;
-  if (snapshot.program->buffers[buffer].kind == loop::BufferKind::input) result.push_back("input");
+std::vector<BufferUse> buffer_writers(const session::Snapshot& snapshot, loop::BufferId buffer) {
+  std::vector<BufferUse> result;
+  if (snapshot.program->buffers[buffer].kind == loop::BufferKind::input) result.push_back({{}, {}, -1, true});
   for (const schedule::ScheduledStep& step : snapshot.state.steps) {
     if (step.kernel.valid()) {
       const schedule::Kernel& kernel = snapshot.state.kernels[step.kernel];
       for (const loop::NestId nest : kernel.nests) {
-        if (snapshot.program->nests[nest].output() == buffer) add_once(result, id_text(step.kernel));
+        if (snapshot.program->nests[nest].output() == buffer) add_once(result, BufferUse{step.kernel, {}, -1, false});
       }
       continue;
     }
     const loop::Step& call = snapshot.program->steps[step.call];
-    const std::string& name = compilation.graph().nodes[call_origin(call)].name;
+    const BufferUse use{{}, call_origin(call), -1, false};
     if (const auto* library = std::get_if<loop::LibraryCall>(&call.content)) {
-      if (library->output == buffer) add_once(result, name);
+      if (library->output == buffer) add_once(result, use);
     } else if (const auto* torch = std::get_if<loop::TorchCall>(&call.content)) {
       if (std::find(torch->outputs.begin(), torch->outputs.end(), buffer) != torch->outputs.end())
-        add_once(result, name);
+        add_once(result, use);
     }
   }
+  return result;
+}
+
+std::vector<BufferUse> buffer_readers(const session::Snapshot& snapshot, loop::BufferId buffer) {
+  std::vector<BufferUse> result;
+  for (const schedule::ScheduledStep& step : snapshot.state.steps) {
+    if (step.kernel.valid()) {
+      for (const loop::NestId nest : snapshot.state.kernels[step.kernel].nests) {
+        const auto inputs = snapshot.program->nests[nest].inputs();
+        if (std::find(inputs.begin(), inputs.end(), buffer) != inputs.end())
+          add_once(result, BufferUse{step.kernel, {}, -1, false});
+      }
+      continue;
+    }
+    const loop::Step& call = snapshot.program->steps[step.call];
+    visit_call_reads(call, [&](loop::BufferId read) {
+      if (read == buffer) add_once(result, BufferUse{{}, call_origin(call), -1, false});
+    });
+  }
+  for (std::size_t k = 0; k < snapshot.program->outputs.size(); ++k) {
+    const loop::OutputValue& output = snapshot.program->outputs[k];
+    if (!output.none && output.view.buffer == buffer) result.push_back({{}, {}, static_cast<int>(k), false});
+  }
+  return result;
+}
+
+std::string use_text(const session::Compilation& compilation, const BufferUse& use) {
+  if (use.kernel.valid()) return id_text(use.kernel);
+  if (use.call.valid()) return compilation.graph().nodes[use.call].name;
+  return use.input ? "input" : fmt::format("output {}", use.output);
+}
+
+std::vector<std::string> writers(const session::Compilation& compilation, const session::Snapshot& snapshot,
+                                 loop::BufferId buffer) {
+  std::vector<std::string> result;
+  for (const BufferUse& use : buffer_writers(snapshot, buffer)) result.push_back(use_text(compilation, use));
   return result;
 }
 
 std::vector<std::string> readers(const session::Compilation& compilation, const session::Snapshot& snapshot,
                                  loop::BufferId buffer) {
   std::vector<std::string> result;
-  for (const schedule::ScheduledStep& step : snapshot.state.steps) {
-    if (step.kernel.valid()) {
-      for (const loop::NestId nest : snapshot.state.kernels[step.kernel].nests) {
-        const auto inputs = snapshot.program->nests[nest].inputs();
-        if (std::find(inputs.begin(), inputs.end(), buffer) != inputs.end())
-          add_once(result, id_text(step.kernel));
-      }
-      continue;
-    }
-    const loop::Step& call = snapshot.program->steps[step.call];
-    visit_call_reads(call, [&](loop::BufferId read) {
-      if (read == buffer) add_once(result, compilation.graph().nodes[call_origin(call)].name);
-    });
-  }
-  for (std::size_t k = 0; k < snapshot.program->outputs.size(); ++k) {
-    const loop::OutputValue& output = snapshot.program->outputs[k];
-    if (!output.none && output.view.buffer == buffer) result.push_back(fmt::format("output {}", k));
-  }
+  for (const BufferUse& use : buffer_readers(snapshot, buffer)) result.push_back(use_text(compilation, use));
   return result;
 }
 

@@ -24,6 +24,12 @@ std::string kernel_name(const session::Snapshot& snapshot, schedule::KernelId ke
 /// Kernels in the order in which they run.
 std::vector<schedule::KernelId> kernels_in_order(const session::Snapshot& snapshot);
 
+/// Of each buffer of the snapshot's program, whether it is an input or a kernel or call of the snapshot touches it.
+std::vector<bool> live_buffers(const session::Snapshot& snapshot);
+/// The buffers that there are at the snapshot, for lists. The program of an early decision holds those of other prefixes
+/// of the lowering besides, which are left out; after the lowering it is all, those too that inlining made needless.
+std::vector<loop::BufferId> buffers_of(const session::Compilation& compilation, const session::Snapshot& snapshot);
+
 /// Nodes that `node` reads, and graph inputs by name; nodes and outputs that read it.
 struct Neighbours {
   std::vector<trace::NodeId> nodes;
@@ -32,7 +38,20 @@ struct Neighbours {
 Neighbours dependencies(const trace::Graph& graph, trace::NodeId node);
 Neighbours users(const trace::Graph& graph, trace::NodeId node);
 
-/// Who makes and who uses a buffer in the snapshot: `k4`, `mm_1`, `input x`, `output 0`.
+/// One that makes or uses a buffer: a kernel, the node of a call, the program's input, or an output by its place.
+struct BufferUse {
+  schedule::KernelId kernel;
+  trace::NodeId call;
+  int output = -1;
+  bool input = false;
+  friend bool operator==(const BufferUse&, const BufferUse&) = default;
+};
+/// Who makes and who uses a buffer in the snapshot, each once, in the order in which they run.
+std::vector<BufferUse> buffer_writers(const session::Snapshot& snapshot, loop::BufferId buffer);
+std::vector<BufferUse> buffer_readers(const session::Snapshot& snapshot, loop::BufferId buffer);
+/// `k4`, `mm_1`, `input`, `output 0`.
+std::string use_text(const session::Compilation& compilation, const BufferUse& use);
+/// The texts of all of them.
 std::vector<std::string> writers(const session::Compilation& compilation, const session::Snapshot& snapshot,
                                  loop::BufferId buffer);
 std::vector<std::string> readers(const session::Compilation& compilation, const session::Snapshot& snapshot,

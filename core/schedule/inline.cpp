@@ -99,15 +99,14 @@ bool fills_whole(const loop::Program& program, const loop::Nest& nest) {
 
 }  // namespace
 
-bool reads_value(const index::Access& access) { return access.plan && access.plan->slices_nothing(); }
-
-namespace {
-
-/// Whether a nest must run although nothing reads what it stores: it checks values, and PyTorch would raise.
 bool checks_values(const loop::Nest& nest) {
   return !nest.checks.empty() ||
          std::any_of(nest.symbols.begin(), nest.symbols.end(), [](const loop::SymbolUse& s) { return s.checked; });
 }
+
+bool reads_value(const index::Access& access) { return access.plan && access.plan->slices_nothing(); }
+
+namespace {
 
 /// Steps whose results nothing reads (statistics that a model does not use, say). Torch and library calls always run.
 std::vector<bool> dead_steps(const loop::Program& program) {

@@ -17,6 +17,9 @@ struct LiveNests {
 };
 LiveNests live_nests(const loop::Program& program);
 
+/// Whether a nest must run although nothing reads what it stores: it checks values, and PyTorch would raise.
+bool checks_values(const loop::Nest& nest);
+
 /// Whether a consumer can read a value (not a ref) by this access: the plan takes no slice.
 bool reads_value(const index::Access& access);
 

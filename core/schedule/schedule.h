@@ -62,8 +62,45 @@ struct Options {
 /// at a time, so that every prefix of the log is a correct program (DESIGN.md, "The decision log").
 Schedule schedule(std::shared_ptr<loop::Program> program, const trace::Graph& graph, const Options& options);
 
-/// The state after the first `count` decisions (count >= lower_decisions; earlier prefixes come from lowering with a
-/// limit, see session). Replays the accepted decisions.
+/// Replays the accepted decisions of a log. What no decision changes (the live steps, what each nest and call reads and
+/// writes) is looked up once, so that a state costs a walk over the steps, about 0.2 us each. Holds references to the
+/// schedule, which must not change. `at` changes nothing: it may run in several threads.
+class Replay {
+ public:
+  explicit Replay(const Schedule& schedule);
+  ~Replay();
+  Replay(Replay&&) noexcept;
+  Replay& operator=(Replay&&) noexcept;
+
+  /// The state after the first `count` decisions (count >= lower_decisions; for earlier prefixes see
+  /// Unfused).
+  [[nodiscard]] State at(std::size_t count) const;
+
+ private:
+  struct Facts;
+  std::unique_ptr<const Facts> facts_;
+};
+
+/// The states before any decision but the lowering, of a program that holds more steps than live at once: the prefixes
+/// of the lowering. What each nest and call reads and writes is looked up once. Holds a reference to the program, which
+/// must not change.
+class Unfused {
+ public:
+  explicit Unfused(const loop::Program& program);
+  ~Unfused();
+  Unfused(Unfused&&) noexcept;
+  Unfused& operator=(Unfused&&) noexcept;
+
+  /// The state in which `steps` live, as far as something reads what they make; they run in this order where what they
+  /// read allows it.
+  [[nodiscard]] State of(const std::vector<loop::StepId>& steps, const std::vector<loop::OutputValue>& outputs) const;
+
+ private:
+  struct Facts;
+  std::unique_ptr<const Facts> facts_;
+};
+
+/// One state; who wants several keeps a Replay.
 State state_at(const Schedule& schedule, std::size_t count);
 
 }  // namespace pallascope::schedule

@@ -39,13 +39,23 @@ void note_aliases(loop::Program& program, const functional::Functional& function
   }
 }
 
-Result<std::shared_ptr<loop::Program>> lowered(const functional::Functional& functional, std::optional<std::size_t> limit) {
-  lower::Options options;
-  options.limit = limit;
-  Result<loop::Program> program = lower::lower(functional.graph, options);
+Result<std::shared_ptr<loop::Program>> lowered(const functional::Functional& functional) {
+  Result<loop::Program> program = lower::lower(functional.graph);
   if (!program) return program.error();
   note_aliases(*program, functional);
   return std::make_shared<loop::Program>(std::move(*program));
+}
+
+/// About what a snapshot holds that no other does: its text and the tables of it; in the lowering also what became of each
+/// node and where its values live. `shared` is the program of all others. An estimate by sizes.
+std::size_t own_bytes(const Snapshot& snapshot, const loop::Program* shared) {
+  const codegen::Module& module = snapshot.module;
+  std::size_t bytes = sizeof(Snapshot) + module.source.capacity() + module.lines.capacity() * sizeof(codegen::LineOrigin) +
+                      module.pieces.capacity() * sizeof(codegen::Place) + module.accesses.size() * 8 +
+                      module.kernels.capacity() * (sizeof(codegen::KernelSource) + 64) +
+                      snapshot.state.kernels.size() * (sizeof(schedule::Kernel) + 128);
+  if (snapshot.program.get() == shared) return bytes;
+  return bytes + snapshot.program->outcomes.size() * (sizeof(loop::NodeOutcome) + 64) + snapshot.program->views.size() * (sizeof(loop::View) + 96);
 }
 
 }  // namespace
@@ -67,7 +77,7 @@ Result<std::shared_ptr<const Compilation>> Compilation::compile(std::shared_ptr<
   made->functional_ = std::move(*functional);
   made->timings_.functional_ms = clock.lap();
 
-  Result<std::shared_ptr<loop::Program>> lowered_program = lowered(made->functional_, std::nullopt);
+  Result<std::shared_ptr<loop::Program>> lowered_program = lowered(made->functional_);
   if (!lowered_program) return lowered_program.error();
   made->timings_.lower_ms = clock.lap();
 
@@ -75,42 +85,58 @@ Result<std::shared_ptr<const Compilation>> Compilation::compile(std::shared_ptr<
   schedule_options.fusion = options.fusion;
   schedule_options.model = target::default_model();
   made->schedule_ = schedule::schedule(*lowered_program, made->graph(), schedule_options);
-  schedule::State state = schedule::state_at(made->schedule_, made->schedule_.decisions.size());
-  made->timings_.schedule_ms = clock.lap();
-
+  made->replay_.emplace(made->schedule_);
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->decision = made->schedule_.decisions.size();
   snapshot->program = made->schedule_.program;
-  snapshot->state = std::move(state);
-  snapshot->module = codegen::generate(made->traced(), made->graph(), *snapshot->program, snapshot->state, {});
+  snapshot->state = made->replay_->at(snapshot->decision);
+  made->timings_.schedule_ms = clock.lap();
+
+  made->generator_.emplace(made->traced(), made->graph(), *snapshot->program, codegen::Options{});
+  snapshot->module = made->generator_->generate(snapshot->state);
   made->timings_.codegen_ms = clock.lap();
-  made->snapshots_.emplace(snapshot->decision, std::move(snapshot));
+  made->last_ = std::move(snapshot);
   return std::shared_ptr<const Compilation>(std::move(made));
 }
 
 std::shared_ptr<const Snapshot> Compilation::at(std::size_t count) const {
-  const std::lock_guard lock(mutex_);
   count = std::min(count, schedule_.decisions.size());
-  if (const auto known = snapshots_.find(count); known != snapshots_.end()) return known->second;
+  if (count == last_->decision) return last_;
+  const std::lock_guard lock(mutex_);
+  std::weak_ptr<const Snapshot>& known = known_[count];
+  std::shared_ptr<const Snapshot> snapshot = known.lock();
+  if (!snapshot) known = snapshot = make(count);
+  keep(snapshot);
+  return snapshot;
+}
+
+std::shared_ptr<const Snapshot> Compilation::make(std::size_t count) const {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->decision = count;
-  if (count < schedule_.lower_decisions) {
-    // Operators that are not lowered yet are torch calls: lowering again with a limit gives that program.
-    Result<std::shared_ptr<loop::Program>> early = lowered(functional_, count);
-    PALLASCOPE_CHECK(early.ok(), to_string(early.error()));
-    schedule::Options options;
-    options.fusion = false;
-    options.model = target::default_model();
-    const schedule::Schedule early_schedule = schedule::schedule(*early, graph(), options);
-    snapshot->program = early_schedule.program;
-    snapshot->state = schedule::state_at(early_schedule, early_schedule.decisions.size());
-  } else {
+  if (count >= schedule_.lower_decisions) {
     snapshot->program = schedule_.program;
-    snapshot->state = schedule::state_at(schedule_, count);
+    snapshot->state = replay_->at(count);
+    snapshot->module = generator_->generate(snapshot->state);
+    return snapshot;
   }
-  snapshot->module = codegen::generate(traced(), graph(), *snapshot->program, snapshot->state, {});
-  snapshots_.emplace(count, snapshot);
+  // Operators that are not lowered yet are torch calls.
+  if (!lowering_) lowering_.emplace(*this);
+  lower::Prefixes::Prefix prefix = lowering_->prefixes.at(count);
+  snapshot->state = lowering_->states.of(prefix.steps, prefix.program.outputs);
+  snapshot->module = lowering_->generator.generate(snapshot->state, prefix.program.outputs);
+  snapshot->program = std::make_shared<const loop::Program>(std::move(prefix.program));
   return snapshot;
+}
+
+void Compilation::keep(const std::shared_ptr<const Snapshot>& snapshot) const {
+  const auto at = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& k) { return k.snapshot == snapshot; });
+  if (at != kept_.end()) return kept_.splice(kept_.begin(), kept_, at);
+  kept_.push_front({snapshot, own_bytes(*snapshot, schedule_.program.get())});
+  kept_total_ += kept_.front().bytes;
+  while (kept_total_ > kept_bytes && kept_.size() > 2) {
+    kept_total_ -= kept_.back().bytes;
+    kept_.pop_back();
+  }
 }
 
 }  // namespace pallascope::session

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,7 @@
 #include "core/base/result.h"
 #include "core/codegen/module.h"
 #include "core/functional/functionalize.h"
+#include "core/lower/prefixes.h"
 #include "core/loop/program.h"
 #include "core/schedule/schedule.h"
 #include "core/trace/graph.h"
@@ -40,8 +42,13 @@ struct Snapshot {
   codegen::Module module;
 };
 
-/// One graph, taken through every stage. Immutable but for the cache of snapshots, which is locked: share it freely
-/// between threads.
+/// One graph, taken through every stage. Immutable but for what `at` keeps, which is locked.
+///
+/// Threads. Any number may read a Compilation, and any number may call `at`, which makes one snapshot at a time. A
+/// snapshot is immutable: once `at` gave it, any number may read its program, state and module. Not so the index
+/// analysis of its program (`loop::access_of` on an access not asked before, anything non-const of the
+/// `index::Context`): snapshots of one program share it, and `at` asks it too. Who analyses does so on the thread
+/// that calls `at`, or while nobody calls it.
 class Compilation {
  public:
   static Result<std::shared_ptr<const Compilation>> compile(std::shared_ptr<const trace::Program> program,
@@ -58,20 +65,50 @@ class Compilation {
   [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] const Timings& timings() const { return timings_; }
 
-  /// The program after the first `count` decisions; cached. `count` over the log's length means all of them.
+  /// The program after the first `count` decisions. `count` over the log's length means all of them.
+  ///
+  /// A snapshot that is made near another shares with it what the decisions between leave alone. Kept are the last
+  /// decision's, those that someone still holds, and the latest of `kept_bytes`; the rest are made again when asked.
   [[nodiscard]] std::shared_ptr<const Snapshot> at(std::size_t count) const;
   [[nodiscard]] std::shared_ptr<const Snapshot> last() const { return at(decisions().size()); }
 
+  /// How many bytes of snapshots are kept for being asked again: at 5,000 operators about twenty
+  /// neighbours or three prefixes of the lowering, of most graphs all.
+  static constexpr std::size_t kept_bytes = std::size_t{64} << 20;
+
  private:
   Compilation() = default;
+  [[nodiscard]] std::shared_ptr<const Snapshot> make(std::size_t count) const;
+  void keep(const std::shared_ptr<const Snapshot>& snapshot) const;
+
   std::shared_ptr<const trace::Program> program_;
   std::size_t graph_ = 0;
   Options options_;
   functional::Functional functional_;
   schedule::Schedule schedule_;
   Timings timings_;
+  std::shared_ptr<const Snapshot> last_;
+  // Under the lock.
   mutable std::mutex mutex_;
-  mutable std::map<std::size_t, std::shared_ptr<const Snapshot>> snapshots_;
+  mutable std::optional<schedule::Replay> replay_;
+  mutable std::optional<codegen::Generator> generator_;
+  /// What makes the snapshots in the lowering, once one is asked for.
+  struct Lowering {
+    lower::Prefixes prefixes;
+    schedule::Unfused states;
+    codegen::Generator generator;
+    explicit Lowering(const Compilation& of)
+        : prefixes(of.graph(), *of.schedule_.program), states(prefixes.program()),
+          generator(of.traced(), of.graph(), prefixes.program(), codegen::Options{}) {}
+  };
+  mutable std::optional<Lowering> lowering_;
+  mutable std::map<std::size_t, std::weak_ptr<const Snapshot>> known_;
+  struct Kept {
+    std::shared_ptr<const Snapshot> snapshot;
+    std::size_t bytes = 0;
+  };
+  mutable std::list<Kept> kept_;  ///< latest first
+  mutable std::size_t kept_total_ = 0;
 };
 
 }  // namespace pallascope::session

@@ -21,12 +21,16 @@ class GraphBuilder {
     graph_.inputs.push_back({trace::InputKind::user_input, id, name});
     return id;
   }
+  /// `strides`: row-major if there are none. Every operator stands on a line of its own in `model.py`.
   trace::ValueId op(const std::string& target, std::vector<trace::Argument> args,
-                    std::vector<std::int64_t> sizes) {
+                    std::vector<std::int64_t> sizes, std::vector<std::int64_t> strides = {}) {
     const trace::NodeId node(graph_.nodes.size());
     const std::string name = "n" + std::to_string(node.value);
-    const trace::ValueId id = graph_.values.add({name, meta(std::move(sizes)), node, 0});
+    trace::TensorMeta result = meta(std::move(sizes));
+    if (!strides.empty()) result.strides = std::move(strides);
+    const trace::ValueId id = graph_.values.add({name, std::move(result), node, 0});
     trace::Node made;
+    made.stack = {{"model.py", node.value + 1, "forward", name + " = " + target}};
     made.name = name;
     made.target = target;
     made.args = std::move(args);
@@ -94,6 +98,43 @@ inline std::shared_ptr<const trace::Program> readers_of_one(std::int64_t operato
   const trace::ValueId x = b.input("x", {size.rows, size.columns});
   for (std::int64_t k = 0; k < operators; ++k)
     b.output(b.op("aten.mul.Tensor", {{x}, {static_cast<double>(k)}}, {size.rows, size.columns}));
+  return b.program();
+}
+
+/// Blocks of 15 operators, each a small model layer: a normalisation, a product with a bias, an activation, a view in
+/// heads turned and turned back, a softmax, a residual. Each block leaves about four kernels and a library call.
+inline std::shared_ptr<const trace::Program> mixed_blocks(std::int64_t operators) {
+  constexpr std::int64_t rows = 8, width = 16, heads = 4;
+  using List = trace::ArgumentList;
+  const auto ints = [](std::vector<std::int64_t> values) {
+    List list(values.size());
+    for (std::size_t k = 0; k < values.size(); ++k) list[k].content = values[k];
+    return trace::Argument{list};
+  };
+  const std::vector<std::int64_t> flat = {rows, width}, column = {rows, 1}, split = {rows, heads, width / heads},
+                                  turned = {heads, rows, width / heads};
+  GraphBuilder b;
+  trace::ValueId x = b.input("x", flat);
+  for (std::int64_t k = 0; k + 15 <= operators; k += 15) {
+    const trace::ValueId w = b.input("w" + std::to_string(k), {width, width});
+    const trace::ValueId bias = b.input("b" + std::to_string(k), {width});
+    const auto mean = b.op("aten.mean.dim", {{x}, kKeepLast[0], kKeepLast[1]}, column);
+    const auto centred = b.op("aten.sub.Tensor", {{x}, {mean}}, flat);
+    const auto square = b.op("aten.mul.Tensor", {{centred}, {centred}}, flat);
+    const auto variance = b.op("aten.mean.dim", {{square}, kKeepLast[0], kKeepLast[1]}, column);
+    const auto scale = b.op("aten.rsqrt.default", {{variance}}, column);
+    const auto normal = b.op("aten.mul.Tensor", {{centred}, {scale}}, flat);
+    const auto product = b.op("aten.mm.default", {{normal}, {w}}, flat);
+    const auto biased = b.op("aten.add.Tensor", {{product}, {bias}}, flat);
+    const auto active = b.op("aten.gelu.default", {{biased}}, flat);
+    const auto parts = b.op("aten.view.default", {{active}, ints(split)}, split);
+    const auto across = b.op("aten.permute.default", {{parts}, ints({1, 0, 2})}, turned, {width / heads, width, 1});
+    const auto weights = b.op("aten.softmax.int", {{across}, {std::int64_t{-1}}}, turned, {width / heads, width, 1});
+    const auto back = b.op("aten.permute.default", {{weights}, ints({1, 0, 2})}, split);
+    const auto whole = b.op("aten.view.default", {{back}, ints(flat)}, flat);
+    x = b.op("aten.add.Tensor", {{whole}, {x}}, flat);
+  }
+  b.output(x);
   return b.program();
 }
 
