@@ -52,25 +52,36 @@ void add_sides(DecisionRow& row, const std::string& subject) {
 
 Notability notability(const schedule::Decision& decision) {
   switch (decision.kind) {
-    case schedule::DecisionKind::lower: return decision.accepted ? Notability::small : Notability::refused;
-    case schedule::DecisionKind::inline_producer: return decision.accepted ? Notability::accepted : Notability::small;
-    case schedule::DecisionKind::fuse: return decision.accepted ? Notability::accepted : Notability::refused;
+    case schedule::DecisionKind::lower:
+      return decision.accepted ? Notability::small : Notability::refused;
+    case schedule::DecisionKind::inline_producer:
+      return decision.accepted ? Notability::accepted : Notability::small;
+    case schedule::DecisionKind::fuse:
+      return decision.accepted ? Notability::accepted : Notability::refused;
   }
   return Notability::small;
 }
 
 std::string_view DecisionRow::sign() const {
   switch (kind) {
-    case schedule::DecisionKind::lower: return "";
-    case schedule::DecisionKind::inline_producer: return "→";
-    case schedule::DecisionKind::fuse: return "×";
+    case schedule::DecisionKind::lower:
+      return "";
+    case schedule::DecisionKind::inline_producer:
+      return "→";
+    case schedule::DecisionKind::fuse:
+      return "×";
   }
   return "";
 }
 
 std::string DecisionRow::reason_text() const { return report::spaced(schedule::reason_name(reason)); }
 
-DecisionIndex::DecisionIndex(std::shared_ptr<const session::Compilation> compilation) : compilation_(std::move(compilation)) {
+std::string DecisionRow::subject() const {
+  return right.empty() ? left : fmt::format("{} {} {}", left, sign(), right);
+}
+
+DecisionIndex::DecisionIndex(std::shared_ptr<const session::Compilation> compilation)
+    : compilation_(std::move(compilation)) {
   rows_.reserve(compilation_->decisions().size());
   for (const schedule::Decision& decision : compilation_->decisions()) {
     DecisionRow row;
@@ -79,12 +90,13 @@ DecisionIndex::DecisionIndex(std::shared_ptr<const session::Compilation> compila
     row.reason = decision.reason;
     row.accepted = decision.accepted;
     row.notability = model::notability(decision);
+    row.boundary = report::is_boundary(decision.reason);
     row.bytes_saved = decision.evidence.bytes_saved;
     add_sides(row, report::subject_text(*compilation_, decision));
     rows_.push_back(std::move(row));
   }
   for (const schedule::DecisionId id : report::missed_fusions(*compilation_, *compilation_->last()))
-    rows_[id.index()].missed = true;
+    rows_[id.index()].missed = !rows_[id.index()].boundary;
   finish();
 }
 
@@ -96,25 +108,44 @@ void DecisionIndex::finish() {
     const DecisionRow& row = rows_[k];
     PALLASCOPE_CHECK(row.id.valid() && row.id.index() == k, "rows stand in the order of their numbers");
     starts_.push_back(text_.size());
-    text_ += lower_case(fmt::format("{} {} {} {} {} {} {}\n", report::id_text(row.id), schedule::kind_name(row.kind),
-                                    row.accepted ? "accepted" : "refused", row.left, row.sign(), row.right,
-                                    report::spaced(schedule::reason_name(row.reason))));
+    text_ +=
+        lower_case(fmt::format("{} {} {} {} {} {} {}\n", report::id_text(row.id),
+                               schedule::kind_name(row.kind), row.accepted ? "accepted" : "refused", row.left,
+                               row.sign(), row.right, report::spaced(schedule::reason_name(row.reason))));
   }
   starts_.push_back(text_.size());
   by_missed_.resize(rows_.size());
   for (std::size_t k = 0; k < rows_.size(); ++k) by_missed_[k] = static_cast<std::uint32_t>(k);
   const auto rank = [this](std::uint32_t k) {
     const DecisionRow& row = rows_[k];
-    const int group = row.missed ? 0 : 3 - static_cast<int>(row.notability);
+    const int group = row.missed ? 0 : row.boundary ? 1 : 4 - static_cast<int>(row.notability);
     return std::tuple(group, -row.bytes_saved, k);
   };
-  std::sort(by_missed_.begin(), by_missed_.end(), [&](std::uint32_t a, std::uint32_t b) { return rank(a) < rank(b); });
+  std::sort(by_missed_.begin(), by_missed_.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return rank(a) < rank(b); });
+  for (const DecisionRow& row : rows_) {
+    if (passes_.empty() || passes_.back().kind != row.kind)
+      passes_.push_back({row.kind, row.id.index(), row.id.index()});
+    passes_.back().last = row.id.index();
+    const auto same = [&](const ReasonRows& r) {
+      return r.reason == row.reason && r.kind == row.kind && r.accepted == row.accepted;
+    };
+    auto at = std::find_if(reasons_.begin(), reasons_.end(), same);
+    if (at == reasons_.end()) at = reasons_.insert(at, {row.reason, row.kind, row.accepted, 0});
+    ++at->count;
+  }
+  std::sort(reasons_.begin(), reasons_.end(), [](const ReasonRows& a, const ReasonRows& b) {
+    return std::tuple(a.kind, a.accepted, b.count, a.reason) <
+           std::tuple(b.kind, b.accepted, a.count, b.reason);
+  });
 }
 
 bool DecisionIndex::names(schedule::DecisionId id, trace::NodeId node) const {
   if (!compilation_) return false;
   const schedule::Decision& decision = compilation_->decisions().at(id.index());
-  const auto in = [&](const std::vector<trace::NodeId>& side) { return std::find(side.begin(), side.end(), node) != side.end(); };
+  const auto in = [&](const std::vector<trace::NodeId>& side) {
+    return std::find(side.begin(), side.end(), node) != side.end();
+  };
   return in(decision.left) || in(decision.right);
 }
 
@@ -123,9 +154,11 @@ std::vector<bool> DecisionIndex::matches(std::string_view text) const {
   for (const std::string& word : words(text)) {
     std::vector<bool> found(rows_.size(), false);
     std::size_t row = 0;
-    for (std::size_t at = text_.find(word); at != std::string::npos; at = text_.find(word, starts_[row + 1])) {
+    for (std::size_t at = text_.find(word); at != std::string::npos;
+         at = text_.find(word, starts_[row + 1])) {
       row = static_cast<std::size_t>(
-          std::upper_bound(starts_.begin() + static_cast<std::ptrdiff_t>(row), starts_.end(), at) - starts_.begin() - 1);
+          std::upper_bound(starts_.begin() + static_cast<std::ptrdiff_t>(row), starts_.end(), at) -
+          starts_.begin() - 1);
       found[row] = true;
       if (row + 1 >= rows_.size()) break;
     }
@@ -139,7 +172,8 @@ bool DecisionIndex::matches(schedule::DecisionId id, std::string_view lower_case
   return std::string_view(text_).substr(start, end - start).find(lower_case_word) != std::string_view::npos;
 }
 
-DecisionList::DecisionList(std::shared_ptr<const DecisionIndex> index, DecisionFilter filter) : index_(std::move(index)) {
+DecisionList::DecisionList(std::shared_ptr<const DecisionIndex> index, DecisionFilter filter)
+    : index_(std::move(index)) {
   filter_ = filter;
   filter_.text += ' ';  // differs from what is asked for, so that it is made
   set_filter(std::move(filter));
@@ -155,14 +189,17 @@ void DecisionList::set_filter(DecisionFilter filter) {
   std::vector<std::uint32_t> kept;
   if (narrower) {
     for (const std::uint32_t k : shown_) {
-      const auto holds = [&](const std::string& word) { return index_->matches(schedule::DecisionId(std::size_t{k}), word); };
+      const auto holds = [&](const std::string& word) {
+        return index_->matches(schedule::DecisionId(std::size_t{k}), word);
+      };
       if (std::all_of(wanted.begin(), wanted.end(), holds)) kept.push_back(k);
     }
   } else {
     const std::vector<bool> text = index_->matches(filter_.text);
     const bool small = filter_.small || filter_.kind || filter_.reason || filter_.node;
     for (std::size_t place = 0; place < index_->size(); ++place) {
-      const std::uint32_t k = filter_.order == DecisionOrder::number ? static_cast<std::uint32_t>(place) : index_->by_missed()[place];
+      const std::uint32_t k = filter_.order == DecisionOrder::number ? static_cast<std::uint32_t>(place)
+                                                                     : index_->by_missed()[place];
       const DecisionRow& row = index_->rows()[k];
       if (!text[k] || (!small && row.notability == Notability::small)) continue;
       if ((filter_.kind && row.kind != *filter_.kind) || (filter_.reason && row.reason != *filter_.reason) ||
@@ -174,11 +211,17 @@ void DecisionList::set_filter(DecisionFilter filter) {
   }
   shown_ = std::move(kept);
   position_of_.assign(index_->size(), hidden);
-  for (std::size_t place = 0; place < shown_.size(); ++place) position_of_[shown_[place]] = static_cast<std::uint32_t>(place);
+  for (std::size_t place = 0; place < shown_.size(); ++place)
+    position_of_[shown_[place]] = static_cast<std::uint32_t>(place);
+}
+
+std::size_t DecisionList::rows_before(std::size_t position) const {
+  return static_cast<std::size_t>(std::lower_bound(shown_.begin(), shown_.end(), position) - shown_.begin());
 }
 
 std::optional<std::size_t> DecisionList::position(schedule::DecisionId id) const {
-  if (!id.valid() || id.index() >= position_of_.size() || position_of_[id.index()] == hidden) return std::nullopt;
+  if (!id.valid() || id.index() >= position_of_.size() || position_of_[id.index()] == hidden)
+    return std::nullopt;
   return position_of_[id.index()];
 }
 

@@ -28,8 +28,10 @@ struct DecisionRow {
   schedule::Reason reason = schedule::Reason::lowered_to_kernel;
   bool accepted = false;
   Notability notability = Notability::small;
-  /// A refused fusion whose sides did not come together by another way, and that would have saved bytes.
+  /// A refused fusion whose sides did not come together by another way, and that would have saved bytes. Never one at
+  /// a library or torch call: nobody can do anything about that.
   bool missed = false;
+  bool boundary = false;  ///< a fusion refused because one side is a library or torch call
   std::int64_t bytes_saved = 0;
   std::string left, right;
 
@@ -39,6 +41,21 @@ struct DecisionRow {
   [[nodiscard]] std::string_view sign() const;
   /// `common grid`.
   [[nodiscard]] std::string reason_text() const;
+  /// `add (+2) × add_1`.
+  [[nodiscard]] std::string subject() const;
+};
+
+/// How many decisions were given a reason: for picking one.
+struct ReasonRows {
+  schedule::Reason reason = schedule::Reason::lowered_to_kernel;
+  schedule::DecisionKind kind = schedule::DecisionKind::lower;
+  bool accepted = false;
+  std::size_t count = 0;
+};
+/// Where the decisions of one pass stand: first .. last, inclusive.
+struct PassRows {
+  schedule::DecisionKind kind = schedule::DecisionKind::lower;
+  std::size_t first = 0, last = 0;
 };
 
 /// All rows of a log with what filtering needs. Immutable: a worker makes it, views share it.
@@ -52,8 +69,13 @@ class DecisionIndex {
   [[nodiscard]] std::size_t size() const { return rows_.size(); }
   [[nodiscard]] const DecisionRow& operator[](schedule::DecisionId id) const { return rows_.at(id.index()); }
   [[nodiscard]] const std::vector<DecisionRow>& rows() const { return rows_; }
-  /// Missed fusions by bytes, other refusals by bytes, what was accepted by bytes, small ones; then by number.
+  /// Missed fusions by bytes, refusals at library and torch calls by bytes, other refusals by bytes, what was accepted
+  /// by bytes, small ones; then by number.
   [[nodiscard]] const std::vector<std::uint32_t>& by_missed() const { return by_missed_; }
+  /// Every reason that was given: by pass, refused ones first, the most frequent first.
+  [[nodiscard]] const std::vector<ReasonRows>& reasons() const { return reasons_; }
+  /// Runs of decisions of one kind, in order; most programs have each pass once.
+  [[nodiscard]] const std::vector<PassRows>& passes() const { return passes_; }
   /// Whether either side of a decision holds `node`.
   [[nodiscard]] bool names(schedule::DecisionId id, trace::NodeId node) const;
   /// For each row, whether its text (id, kind, verdict, sides, reason; not case-sensitive) holds every word of `text`.
@@ -65,7 +87,9 @@ class DecisionIndex {
   std::vector<DecisionRow> rows_;
   std::shared_ptr<const session::Compilation> compilation_;
   std::vector<std::uint32_t> by_missed_;
-  std::string text_;                ///< the rows' texts, lower case, one a line: one search finds all that match
+  std::vector<ReasonRows> reasons_;
+  std::vector<PassRows> passes_;
+  std::string text_;  ///< the rows' texts, lower case, one a line: one search finds all that match
   std::vector<std::size_t> starts_;  ///< where each row's text begins; one more than rows
 };
 
@@ -92,8 +116,12 @@ class DecisionList {
   [[nodiscard]] const DecisionFilter& filter() const { return filter_; }
   [[nodiscard]] const DecisionIndex& index() const { return *index_; }
   [[nodiscard]] std::size_t size() const { return shown_.size(); }
-  [[nodiscard]] const DecisionRow& row(std::size_t position) const { return index_->rows()[shown_.at(position)]; }
+  [[nodiscard]] const DecisionRow& row(std::size_t position) const {
+    return index_->rows()[shown_.at(position)];
+  }
   [[nodiscard]] schedule::DecisionId id(std::size_t position) const { return row(position).id; }
+  /// Ordered by number: how many of the rows shown hold when `position` decisions do. Meaningless in another order.
+  [[nodiscard]] std::size_t rows_before(std::size_t position) const;
   /// Where a decision is shown, if it is.
   [[nodiscard]] std::optional<std::size_t> position(schedule::DecisionId id) const;
   /// The decision to select after the filter changed: `id` if it is shown, else the next shown one with a higher

@@ -16,6 +16,8 @@ namespace {
 using session::Compilation;
 using session::Snapshot;
 
+constexpr std::size_t small_graph = 60;  // nodes that a panel shows at a readable size, with some scrolling
+
 template <class Visit>
 void visit_values(const trace::Argument& argument, const Visit& visit) {
   if (const auto* value = argument.get<trace::ValueId>()) visit(*value);
@@ -35,7 +37,9 @@ struct Tree {
   std::vector<int> of_node;
 };
 
-/// Groups as the paths say them; then chains of one child and no node of their own become one.
+/// Groups as the paths say them. A group of one node (a linear layer, an activation) is no group: its node belongs to
+/// what is around it, so that a kernel over several such is seen whole. Then chains of one child and no node of their own
+/// become one.
 Tree module_tree(const trace::Graph& graph) {
   std::vector<Group> all(1);
   std::unordered_map<std::string, int> known{{"", 0}};
@@ -62,6 +66,18 @@ Tree module_tree(const trace::Graph& graph) {
     if (group.type.empty()) group.type = node.module_type;
     of_node.push_back(id);
   }
+  std::vector<bool> gone(all.size(), false);
+  for (std::size_t k = all.size(); k-- > 1;) {
+    if (!all[k].children.empty() || all[k].own.size() != 1) continue;
+    const int parent = all[k].parent;
+    Group& around = all[static_cast<std::size_t>(parent)];
+    around.own.push_back(all[k].own.front());
+    std::sort(around.own.begin(), around.own.end());
+    std::erase(around.children, static_cast<int>(k));
+    of_node[all[k].own.front().index()] = parent;
+    all[k].own.clear();
+    gone[k] = true;
+  }
   for (std::size_t k = all.size(); k-- > 0;) {
     all[k].nodes += all[k].own.size();
     if (all[k].parent >= 0) all[static_cast<std::size_t>(all[k].parent)].nodes += all[k].nodes;
@@ -69,6 +85,7 @@ Tree module_tree(const trace::Graph& graph) {
   Tree tree;
   std::vector<int> renamed(all.size(), -1);
   for (std::size_t k = 0; k < all.size(); ++k) {
+    if (gone[k]) continue;
     if (k > 0 && all[k].own.empty() && all[k].children.size() == 1) {
       Group& child = all[static_cast<std::size_t>(all[k].children[0])];
       child.label = all[k].label + "." + child.label;
@@ -106,22 +123,51 @@ std::vector<schedule::KernelId> kernels_of_nodes(const trace::Graph& graph, cons
   return own;
 }
 
-std::string kernel_detail(const Snapshot& snapshot, schedule::KernelId id, std::size_t nodes) {
-  return fmt::format("{} · {}", report::plural(static_cast<std::int64_t>(nodes), "node"),
-                     report::bytes_text(snapshot.state.kernels[id].bytes_moved));
+/// Per node a number that is the same in two snapshots if it became the same and its kernel has the same nodes.
+std::vector<std::uint64_t> places_of_nodes(const trace::Graph& graph, const Snapshot& snapshot) {
+  const std::vector<schedule::KernelId> kernels = kernels_of_nodes(graph, snapshot);
+  const auto mix = [](std::uint64_t seed, std::uint64_t value) {
+    return (seed ^ value) * 0x9e3779b97f4a7c15ULL + 0x632be59bd9b4e019ULL;
+  };
+  std::unordered_map<std::size_t, std::uint64_t> members;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    if (!kernels[k].valid()) continue;
+    std::uint64_t& known = members[kernels[k].index()];
+    known = mix(known, k + 1);
+  }
+  // Fusions within one node change no kernel's nodes, but its nests.
+  for (const schedule::KernelId kernel : report::kernels_in_order(snapshot))
+    members[kernel.index()] = mix(members[kernel.index()], snapshot.state.kernels[kernel].nests.size());
+  std::vector<std::uint64_t> places(kernels.size(), 0);
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const std::string outcome = report::outcome_text(snapshot, trace::NodeId(k));
+    places[k] = mix(kernels[k].valid() ? members[kernels[k].index()] : 0, outcome.empty() ? 0 : static_cast<std::uint64_t>(outcome[0]));
+  }
+  return places;
+}
+
+/// `add_layer_norm` of `pallas_fused_add_layer_norm_1f0c9a2b`.
+std::string short_name(std::string name) {
+  constexpr std::string_view start = "pallas_fused_";
+  if (name.starts_with(start)) name.erase(0, start.size());
+  const std::size_t last = name.rfind('_');
+  if (last != std::string::npos && name.size() - last == 9) name.resize(last);  // eight digits of a hash
+  return name;
 }
 
 class Maker {
  public:
   Maker(const Compilation& compilation, const Snapshot& snapshot, const GraphOptions& options)
-      : graph_(compilation.graph()), snapshot_(snapshot), options_(options), tree_(module_tree(graph_)) {}
+      : compilation_(compilation), graph_(compilation.graph()), snapshot_(snapshot), options_(options), tree_(module_tree(graph_)) {}
 
   GraphModel make() {
     model_.groups = tree_.groups;
+    model_.open = options_.choose ? first_open() : options_.open;
     model_.box_of_node.assign(graph_.nodes.size(), -1);
     find_visible_groups();
     kernel_of_ = kernels_of_nodes(graph_, snapshot_);
     give_views_a_kernel();
+    find_changes();
     add_inputs();
     add_group(0, -1, 0);
     add_outputs();
@@ -132,12 +178,23 @@ class Maker {
  private:
   [[nodiscard]] const Group& group(int id) const { return tree_.groups[static_cast<std::size_t>(id)]; }
 
+  [[nodiscard]] OpenGroups first_open() const {
+    OpenGroups open;
+    const bool all = graph_.nodes.size() <= small_graph;
+    for (std::size_t k = 1; k < tree_.groups.size(); ++k) {
+      const Group& above = group(tree_.groups[k].parent);
+      const bool only = above.own.empty() && above.children.size() == 1 && (above.path.empty() || open.contains(above.path));
+      if (all || only) open.insert(tree_.groups[k].path);
+    }
+    return open;
+  }
+
   /// Per group: open all the way up, else the outermost closed group that hides it.
   void find_visible_groups() {
     hidden_by_.assign(tree_.groups.size(), -1);
     for (std::size_t k = 1; k < tree_.groups.size(); ++k) {
       const int above = hidden_by_[static_cast<std::size_t>(tree_.groups[k].parent)];
-      hidden_by_[k] = above >= 0 ? above : options_.open.contains(tree_.groups[k].path) ? -1 : static_cast<int>(k);
+      hidden_by_[k] = above >= 0 ? above : model_.open.contains(tree_.groups[k].path) ? -1 : static_cast<int>(k);
     }
   }
 
@@ -169,6 +226,13 @@ class Maker {
         kernel_of_[k] = source;
       }
     }
+  }
+
+  void find_changes() {
+    changed_.assign(graph_.nodes.size(), false);
+    if (snapshot_.decision == 0) return;
+    const auto before = places_of_nodes(graph_, *compilation_.at(snapshot_.decision - 1)), now = places_of_nodes(graph_, snapshot_);
+    for (std::size_t k = 0; k < now.size(); ++k) changed_[k] = before[k] != now[k];
   }
 
   int add(Box box) {
@@ -213,7 +277,10 @@ class Maker {
     box.label = node.name;
     box.outcome = report::outcome_text(snapshot_, id);
     box.sublabel = report::outputs_text(graph_, node);
-    if (box.outcome == "library" || box.outcome == "torch") box.sublabel = box.outcome + " · " + box.sublabel;
+    if (box.outcome == "library") box.name = "lib";
+    if (box.outcome == "torch") box.name = "torch";
+    if (const Group& around = group(tree_.of_node[id.index()]); node.module_path != around.path)
+      box.sublabel = node.module_path.substr(node.module_path.rfind('.') + 1) + " · " + box.sublabel;
     box.parent = parent;
     box.depth = depth;
     box.node = id;
@@ -221,6 +288,7 @@ class Maker {
     box.path = node.module_path;
     box.nodes = 1;
     box.position = id.index();
+    box.changed = changed_[id.index()];
     model_.box_of_node[id.index()] = add(std::move(box));
     ++model_.visible_nodes;
   }
@@ -239,11 +307,19 @@ class Maker {
       }
     }
     for (const auto& [kernel, nodes] : kernels) {
+      if (nodes.size() == 1) {
+        // A frame around one box says nothing more than its name.
+        add_node(nodes.front(), parent, depth);
+        Box& box = model_.boxes.back();
+        box.name = box.name.empty() ? report::id_text(kernel) : box.name + " " + report::id_text(kernel);
+        continue;
+      }
       Box box;
       box.key = fmt::format("k:{}:{}", group(id).path, graph_.nodes[nodes.front()].name);
       box.kind = BoxKind::kernel;
       box.label = report::id_text(kernel);
-      box.sublabel = kernel_detail(snapshot_, kernel, nodes.size());
+      box.name = report::bytes_text(snapshot_.state.kernels[kernel].bytes_moved);
+      box.sublabel = short_name(report::kernel_name(snapshot_, kernel));
       box.parent = parent;
       box.depth = depth;
       box.container = true;
@@ -251,6 +327,8 @@ class Maker {
       box.path = group(id).path;
       box.nodes = nodes.size();
       box.position = nodes.front().index();
+      box.changed = std::any_of(nodes.begin(), nodes.end(), [this](trace::NodeId node) { return changed_[node.index()]; });
+      box.detail = report::plural(static_cast<std::int64_t>(nodes.size()), "node");
       const int at = add(std::move(box));
       for (const trace::NodeId node : nodes) add_node(node, at, depth + 1);
     }
@@ -274,11 +352,13 @@ class Maker {
     box.position = inside.empty() ? 0 : inside.front().index();
     for (const trace::NodeId node : inside) {
       box.position = std::min(box.position, node.index());
+      box.changed = box.changed || changed_[node.index()];
       if (kernel_of_[node.index()].valid()) kernels.insert(kernel_of_[node.index()]);
     }
-    box.sublabel = fmt::format("{}{} · {}", group(id).type.empty() ? "" : group(id).type + " · ",
-                               report::plural(static_cast<std::int64_t>(box.nodes), "node"),
-                               report::plural(static_cast<std::int64_t>(kernels.size()), "kernel"));
+    box.name = group(id).type;
+    box.detail = fmt::format("{} · {}", report::plural(static_cast<std::int64_t>(box.nodes), "node"),
+                             report::plural(static_cast<std::int64_t>(kernels.size()), "kernel"));
+    if (!box.container) box.sublabel = box.detail;
     const bool open = box.container;
     const int at = add(std::move(box));
     if (open) {
@@ -323,6 +403,7 @@ class Maker {
     for (const auto& [value, box] : output_boxes_) add_use(value, box);
   }
 
+  const Compilation& compilation_;
   const trace::Graph& graph_;
   const Snapshot& snapshot_;
   const GraphOptions& options_;
@@ -330,6 +411,7 @@ class Maker {
   GraphModel model_;
   std::vector<int> hidden_by_;
   std::vector<schedule::KernelId> kernel_of_;
+  std::vector<bool> changed_;  ///< per node, by the last decision
   std::map<trace::ValueId, int> input_boxes_;
   std::vector<std::pair<trace::ValueId, int>> output_boxes_;
   std::map<std::pair<int, int>, std::size_t> edges_;

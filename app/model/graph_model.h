@@ -27,6 +27,8 @@ struct Box {
   std::string key;       ///< the same thing in another snapshot has the same key
   BoxKind kind = BoxKind::node;
   std::string label, sublabel;
+  std::string name;      ///< beside the label: bytes of a kernel, a group's class, `lib`, the kernel of a lone node
+  std::string detail;    ///< of a container, how much is in it
   int parent = -1;       ///< the container that it is in; -1 at the top
   int depth = 0;
   bool container = false;
@@ -37,6 +39,7 @@ struct Box {
   std::size_t nodes = 0;      ///< ATen nodes in it, hidden ones too
   std::size_t position = 0;   ///< of its first node in the graph: a stable order for what no edge orders
   std::string outcome;   ///< of a node: `kernel`, `view`, `library`, `torch`
+  bool changed = false;  ///< the last decision changed what a node became or which kernel it is in (one of its nodes)
 };
 
 /// From one visible box that is no container to another: all uses of values of the one in the other.
@@ -46,14 +49,17 @@ struct Edge {
   std::int64_t bytes = 0; ///< of the distinct values
 };
 
-/// A group of the module tree, whether visible or not. `h` with nothing in it but `h.0` is shown as `h.0`.
+/// A group of the module tree, whether visible or not; of two nodes or more. `h` with nothing in it but `h.0` is shown as `h.0`.
 struct Group {
   std::string path, label, type;
   int parent = -1;
   std::vector<int> children;
-  std::vector<trace::NodeId> own;  ///< nodes whose module path is this one
+  std::vector<trace::NodeId> own;  ///< nodes whose module path is this one, and those alone in one below
   std::size_t nodes = 0;           ///< in it and below
 };
+
+/// The paths of open groups.
+using OpenGroups = std::set<std::string, std::less<>>;
 
 struct GraphModel {
   std::vector<Box> boxes;
@@ -61,21 +67,22 @@ struct GraphModel {
   std::vector<Group> groups;        ///< a parent before its children
   std::vector<int> box_of_node;     ///< per node of the functional graph, the visible box that stands for it
   std::size_t visible_nodes = 0;    ///< nodes with a box of their own
+  OpenGroups open;                  ///< as asked for, or as chosen
 
   [[nodiscard]] std::optional<std::size_t> find(std::string_view key) const;
 };
 
-/// The paths of open groups: out of the box none.
-using OpenGroups = std::set<std::string, std::less<>>;
-
 struct GraphOptions {
   OpenGroups open;
+  /// Open what makes a good first picture instead: all groups of a small graph, else the only ones of their level.
+  bool choose = false;
   bool kernels = true;           ///< containers for kernels
   std::set<trace::NodeId> hidden;  ///< not shown; edges through them are not drawn either
 };
 
 /// The visible boxes and the edges between them.
 ///
+/// A group of one node is not shown as a group, nor a kernel of one node as a container.
 /// A kernel's container holds the visible nodes that it computes in one open group, with the views between them; a
 /// kernel that reaches over several groups has a container in each, all with its id. A node that several kernels have a
 /// part in is put where its last own nest runs. Nodes of a closed group are stood for by it: their edges are lifted to

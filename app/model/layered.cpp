@@ -1,6 +1,7 @@
 #include "app/model/layered.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace pallascope::model {
@@ -9,6 +10,7 @@ namespace {
 using Role = LayeredItem::Role;
 
 constexpr float long_weight = 8;  // of a straight long edge against one of a box: straight ones are read, others seen
+constexpr float bend_weight = 0.05F;  // of where a long edge meets a box: it bends there, rather than a chain of boxes
 
 /// A box, a port, or a place that a long edge passes.
 struct Vertex {
@@ -101,6 +103,18 @@ class LevelLayout {
 
   // --------------------------------------------------------------------------------------------- layers
 
+  /// How wide a layer may become before its boxes go on in the next one: as if all boxes stood in a block that is not
+  /// much wider than high. (1.5: not measured.)
+  [[nodiscard]] float widest_layer() const {
+    float area = 0, widest = 0;
+    for (const LayeredItem& item : level_.items) {
+      if (item.role != Role::box) continue;
+      area += (item.width + options_.gap_x) * (item.height + options_.gap_y);
+      widest = std::max(widest, item.width + options_.gap_x);
+    }
+    return std::max({options_.least_wide, widest, 1.5F * std::sqrt(area)});
+  }
+
   void assign_layers() {
     std::vector<std::vector<std::size_t>> next(count()), previous(count());
     std::vector<std::size_t> waiting(count(), 0);
@@ -113,6 +127,13 @@ class LevelLayout {
       ++waiting[edge.to];
     }
     std::vector<std::size_t> order;
+    const float widest = widest_layer();
+    std::vector<float> used;  // per layer, what its boxes take
+    const auto full = [&](std::size_t layer, float width) { return layer < used.size() && used[layer] > 0 && used[layer] + width > widest; };
+    const auto take = [&](std::size_t layer, float width) {
+      if (layer >= used.size()) used.resize(layer + 1, 0);
+      used[layer] += width;
+    };
     const std::size_t first = head ? 1 : 0;
     std::size_t last = first;
     for (std::size_t v = 0; v < count(); ++v) {
@@ -121,6 +142,11 @@ class LevelLayout {
     }
     for (std::size_t k = 0; k < order.size(); ++k) {
       const std::size_t v = order[k];
+      if (level_.items[v].role == Role::box) {
+        const float width = level_.items[v].width + options_.gap_x;
+        while (full(level_.items[v].layer, width)) ++level_.items[v].layer;
+        take(level_.items[v].layer, width);
+      }
       if (level_.items[v].role != Role::out_port) last = std::max(last, level_.items[v].layer);
       for (const std::size_t w : next[v]) {
         level_.items[w].layer = std::max(level_.items[w].layer, level_.items[v].layer + 1);
@@ -135,7 +161,13 @@ class LevelLayout {
       std::size_t lowest = last + 1;
       for (const std::size_t w : next[v])
         lowest = std::min(lowest, level_.items[w].role == Role::out_port ? last + 1 : level_.items[w].layer);
-      item.layer = std::max(item.layer, lowest - 1);
+      const float width = item.width + options_.gap_x;
+      std::size_t wished = std::max(item.layer, lowest - 1);
+      while (wished > item.layer && full(wished, width)) --wished;
+      if (wished == item.layer) continue;
+      used[item.layer] -= width;
+      take(wished, width);
+      item.layer = wished;
     }
     bool out_ports = false;
     for (LayeredItem& item : level_.items) {
@@ -200,9 +232,9 @@ class LevelLayout {
         }
         const bool whole = next == edge.to;
         if (whole || !segment_of.contains({at, next})) {
-          const bool both = vertices_[at].dummy && vertices_[next].dummy;
+          const int bends = (vertices_[at].dummy ? 1 : 0) + (vertices_[next].dummy ? 1 : 0);
           const float to_x = !whole ? 0 : edge.to_x >= 0 ? edge.to_x : level_.items[edge.to].width / 2;
-          segments_.push_back({at, next, at == edge.from ? from_x : 0, to_x, both ? long_weight : 1});
+          segments_.push_back({at, next, at == edge.from ? from_x : 0, to_x, bends == 2 ? long_weight : bends == 1 ? bend_weight : 1});
           if (!whole) segment_of.emplace(std::pair(at, next), segments_.size() - 1);
           ways_[k].push_back(segments_.size() - 1);
         } else {
@@ -392,8 +424,22 @@ class LevelLayout {
       }
       std::sort(entering.begin(), entering.end());
       const float width = vertices_[v].width * 0.6F, left = (vertices_[v].width - width) / 2;
-      for (std::size_t k = 0; k < entering.size(); ++k)
-        segments_[entering[k].second].to_x = left + width * static_cast<float>(k + 1) / static_cast<float>(entering.size() + 1);
+      const auto spread = [&](std::size_t first, std::size_t last, float from, float room) {
+        for (std::size_t k = first; k < last; ++k)
+          segments_[entering[k].second].to_x = from + room * static_cast<float>(k - first + 1) / static_cast<float>(last - first + 1);
+      };
+      // One that comes from the layer above enters in the middle if all others come from afar: a chain stays straight
+      // then, however many values from elsewhere join it.
+      const auto near = [this](const std::pair<float, std::size_t>& entry) { return !vertices_[segments_[entry.second].from].dummy; };
+      const auto main = std::find_if(entering.begin(), entering.end(), near);
+      if (main == entering.end() || std::any_of(main + 1, entering.end(), near)) {
+        spread(0, entering.size(), left, width);
+        continue;
+      }
+      const auto at = static_cast<std::size_t>(main - entering.begin());
+      segments_[main->second].to_x = vertices_[v].width / 2;
+      spread(0, at, left, width / 2);
+      spread(at + 1, entering.size(), left + width / 2, width / 2);
     }
   }
 

@@ -40,6 +40,7 @@ struct LayeredOptions {
   float gap_x = 24, gap_y = 32;      ///< between boxes of a layer, between layers
   float port_gap = 14;               ///< between ports or title and the first or last boxes
   float line_gap = 10;               ///< between two edges, or an edge and a box
+  float least_wide = 1200;           ///< a layer wider than this (and than a block of all boxes) goes on in the next
   std::size_t sweeps = 6;            ///< of ordering and of placing. Not measured beyond: more hardly changes a picture
   std::size_t most_bends = 40'000;   ///< places for long edges (0.4 s of layout); beyond, the longest go around the side
 };
@@ -54,7 +55,8 @@ struct Level {
 ///
 /// After K. Sugiyama, S. Tagawa, M. Toda, "Methods for visual understanding of hierarchical system structures", 1981:
 /// 1. cycles are cut within strongly connected parts, by `order`; all other edges point down;
-/// 2. each box stands one layer below the lowest of what it reads, and moves down when that shortens its edges;
+/// 2. each box stands one layer below the lowest of what it reads, or lower where that layer is full, and moves down when
+///    that shortens its edges;
 /// 3. an edge over several layers gets a place in each layer between (one way a source, however many read it);
 /// 4. layers are ordered by the mean of their neighbours, up and down, the order with the fewest crossings kept;
 /// 5. places: each box wants to be where its edges are straight, long edges most of all. With the order given, the

@@ -43,9 +43,25 @@ class GraphLayout {
   [[nodiscard]] const Box& box(int id) const { return graph_.boxes[static_cast<std::size_t>(id)]; }
   [[nodiscard]] PlacedBox& placed(int id) { return layout_.boxes[static_cast<std::size_t>(id)]; }
   [[nodiscard]] Inside& inside(int container) { return inside_[static_cast<std::size_t>(container + 1)]; }
-  [[nodiscard]] float text_width(const Box& b) const {
-    return std::max(static_cast<float>(report::display_width(b.label)) * metrics_.label_char,
-                    static_cast<float>(report::display_width(b.sublabel)) * metrics_.sublabel_char);
+  [[nodiscard]] float label_width(std::string_view text) const {
+    return text_width(text, metrics_.label_advance, metrics_.label_char);
+  }
+  [[nodiscard]] float sublabel_width(std::string_view text) const {
+    return text_width(text, metrics_.sublabel_advance, metrics_.sublabel_char);
+  }
+
+  /// Cuts the texts of a box; gives the width that they need.
+  float measure(const Box& b, PlacedBox& p) const {
+    const float sign = b.kind == BoxKind::group ? metrics_.title_sign : 0;
+    p.label = cut_text(b.label, metrics_.most_text, metrics_.label_advance, metrics_.label_char);
+    p.label_width = label_width(p.label);
+    if (!b.name.empty()) {
+      p.name = cut_text(b.name, metrics_.most_text, metrics_.sublabel_advance, metrics_.sublabel_char);
+      p.name_width = sublabel_width(p.name);
+    }
+    p.sublabel = cut_text(b.sublabel, metrics_.most_text, metrics_.sublabel_advance, metrics_.sublabel_char);
+    p.sublabel_width = sublabel_width(p.sublabel);
+    return std::max(sign + p.label_width + (p.name.empty() ? 0 : metrics_.name_gap + p.name_width), p.sublabel_width);
   }
 
   void make_items() {
@@ -58,7 +74,7 @@ class GraphLayout {
         item.hint = hint->second.x;
       }
       if (!b.container) {
-        item.width = std::max(metrics_.least_width, text_width(b) + 2 * metrics_.box_padding_x);
+        item.width = std::max(metrics_.least_width, measure(b, layout_.boxes[k]) + 2 * metrics_.box_padding_x);
         item.height = metrics_.label_height + (b.sublabel.empty() ? 0 : metrics_.sublabel_height) + 2 * metrics_.box_padding_y;
       }
       Inside& around = inside(b.parent);
@@ -68,7 +84,7 @@ class GraphLayout {
       if (!b.container) continue;
       LayeredItem title;
       title.role = LayeredItem::Role::title;
-      title.width = text_width(b);
+      title.width = measure(b, layout_.boxes[k]);
       title.height = metrics_.label_height + (b.sublabel.empty() ? 0 : metrics_.sublabel_height);
       Inside& own = inside(static_cast<int>(k));
       own.level.items.push_back(title);
@@ -161,7 +177,10 @@ class GraphLayout {
       const LayeredItem& item = inside(b.parent).level.items[item_of_[k]];
       const Point origin = corner(b.parent);
       PlacedBox& p = layout_.boxes[k];
-      p = {origin.x + item.x, origin.y + item.y, item.width, item.height, 0, 0, 0, 0};
+      p.x = origin.x + item.x;
+      p.y = origin.y + item.y;
+      p.width = item.width;
+      p.height = item.height;
       if (!b.container) continue;
       const LayeredItem& title = inside(static_cast<int>(k)).level.items.front();
       const Point inner = corner(static_cast<int>(k));
@@ -184,6 +203,24 @@ class GraphLayout {
     layout_.y = moved.y;
     layout_.width = inside(-1).level.width;
     layout_.height = inside(-1).level.height;
+    make_grids();
+  }
+
+  void make_grids() {
+    std::vector<Rectangle> boxes, edges;
+    for (const PlacedBox& b : layout_.boxes) boxes.push_back({b.x, b.y, b.x + b.width, b.y + b.height});
+    for (const PlacedEdge& edge : layout_.edges) {
+      Rectangle bounds;
+      for (std::size_t k = 0; k < edge.points.size(); ++k) {
+        const Point& p = edge.points[k];
+        bounds = k == 0 ? Rectangle{p.x, p.y, p.x, p.y}
+                        : Rectangle{std::min(bounds.left, p.x), std::min(bounds.top, p.y), std::max(bounds.right, p.x),
+                                    std::max(bounds.bottom, p.y)};
+      }
+      edges.push_back(bounds);
+    }
+    layout_.box_grid = RectangleGrid(std::move(boxes));
+    layout_.edge_grid = RectangleGrid(std::move(edges));
   }
 
   /// Points on a vertical line between their neighbours say nothing.
@@ -236,6 +273,30 @@ std::optional<std::size_t> Layout::box_at(float at_x, float at_y) const {
     if (at_x >= b.x && at_x < b.x + b.width && at_y >= b.y && at_y < b.y + b.height) return k;
   }
   return std::nullopt;
+}
+
+float text_width(std::string_view text, const std::array<float, 128>& advance, float other) {
+  float width = 0;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if ((code & 0xC0U) == 0x80U) continue;  // goes on a code point
+    width += code < 128 && advance[code] > 0 ? advance[code] : other;
+  }
+  return width;
+}
+
+std::string cut_text(std::string_view text, float most, const std::array<float, 128>& advance, float other) {
+  if (text_width(text, advance, other) <= most) return std::string(text);
+  std::size_t end = 0;
+  float width = other;  // of the sign
+  for (std::size_t k = 0; k < text.size();) {
+    std::size_t next = k + 1;
+    while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xC0U) == 0x80U) ++next;
+    width += text_width(text.substr(k, next - k), advance, other);
+    if (width > most) break;
+    end = k = next;
+  }
+  return std::string(text.substr(0, end)) + "…";
 }
 
 LayoutHints hints_of(const GraphModel& graph, const Layout& layout) {

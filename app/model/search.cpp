@@ -195,8 +195,7 @@ std::vector<SearchItem> search_items(const session::Compilation& compilation, co
                                  report::spaced(schedule::reason_name(decision.reason))),
                      decision.accepted ? "accepted" : "refused", decision.id});
   }
-  for (std::size_t k = 0; k < snapshot.program->buffers.size(); ++k) {
-    const loop::BufferId id(k);
+  for (const loop::BufferId id : report::buffers_of(compilation, snapshot)) {
     const loop::Buffer& buffer = snapshot.program->buffers[id];
     items.push_back({SearchKind::buffer, fmt::format("{}  {}", buffer.name, report::id_text(id)),
                      report::shape_text(buffer.dtype, buffer.dims), id});

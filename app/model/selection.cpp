@@ -29,13 +29,16 @@ std::size_t common(const std::set<trace::NodeId>& a, const std::vector<trace::No
 
 Selection node_or_nothing(trace::NodeId node) { return node.valid() ? Selection(node) : Selection(); }
 
+/// Programs of one compilation share their ids (see lower::Prefixes).
+bool same_ids(const Snapshot& before, const Snapshot& after) { return before.program->context == after.program->context; }
+
 Selection follow_kernel(const Snapshot& before, const Snapshot& after, schedule::KernelId id) {
   if (!before.state.kernels.contains(id)) return {};
   const schedule::Kernel& kernel = before.state.kernels[id];
   const std::vector<trace::NodeId> own = report::nodes_of(before, id);
   const std::set<loop::NestId> nests(kernel.nests.begin(), kernel.nests.end());
   const std::set<trace::NodeId> nodes(own.begin(), own.end());
-  const bool same_program = before.program == after.program;
+  const bool same_program = same_ids(before, after);
   std::tuple<std::size_t, std::size_t> best{0, 0};
   schedule::KernelId found;
   for (const schedule::KernelId candidate : report::kernels_in_order(after)) {
@@ -53,24 +56,29 @@ Selection follow_kernel(const Snapshot& before, const Snapshot& after, schedule:
   return own.empty() ? Selection() : Selection(own.back());
 }
 
-/// Buffers of two programs are the same when they first held the same value.
+/// The buffer of `after` that is `id` of `before`: the same id if it is in use there, else the one that first held the
+/// same value (a torch call's result, and the buffer that its node stores into once it is lowered).
 std::optional<loop::BufferId> same_buffer(const Snapshot& before, const Snapshot& after, loop::BufferId id) {
   if (!before.program->buffers.contains(id)) return std::nullopt;
   if (before.program == after.program) return id;
+  const std::vector<bool> live = report::live_buffers(after);
+  if (same_ids(before, after) && id.index() < live.size() && live[id.index()]) return id;
   const loop::Buffer& wanted = before.program->buffers[id];
-  for (std::size_t k = 0; k < after.program->buffers.size(); ++k) {
+  for (std::size_t k = 0; k < live.size(); ++k) {
     const loop::Buffer& candidate = after.program->buffers[loop::BufferId(k)];
-    if (wanted.input_index >= 0 ? candidate.input_index == wanted.input_index
-                                : candidate.input_index < 0 && candidate.origin.valid() && candidate.origin == wanted.origin)
+    if (live[k] && (wanted.input_index >= 0 ? candidate.input_index == wanted.input_index
+                                            : candidate.input_index < 0 && candidate.origin.valid() && candidate.origin == wanted.origin))
       return loop::BufferId(k);
   }
   return std::nullopt;
 }
 
-/// The statement of `nest` (in `after`) that does what `wanted` (of `before`) does for the same node; -1 if none does.
-int same_statement(const Snapshot& before, const Snapshot& after, const loop::Nest& nest, const loop::Statement& wanted) {
-  const bool touches = wanted.kind == loop::StatementKind::load || wanted.kind == loop::StatementKind::store;
-  const auto buffer = touches ? same_buffer(before, after, wanted.buffer) : std::nullopt;
+bool touches_memory(const loop::Statement& s) { return s.kind == loop::StatementKind::load || s.kind == loop::StatementKind::store; }
+
+/// The statement of `nest` that does what `wanted` of another snapshot does for the same node; -1 if none does. `buffer`
+/// is what the buffer of `wanted` is in the snapshot of `nest`, invalid if it is not there.
+int same_statement(const loop::Nest& nest, const loop::Statement& wanted, loop::BufferId buffer) {
+  const bool touches = touches_memory(wanted);
   for (std::size_t k = 0; k < nest.body.size(); ++k) {
     const loop::Statement& s = nest.body[k];
     if (s.kind != wanted.kind || s.origin != wanted.origin) continue;
@@ -84,20 +92,22 @@ Selection follow_statement(const Snapshot& before, const Snapshot& after, const 
   const loop::Nest& nest = before.program->nests[ref.nest];
   const bool whole = ref.statement < 0 || static_cast<std::size_t>(ref.statement) >= nest.body.size();
   const std::vector<loop::NestId> live = live_nests(after);
-  if (before.program == after.program && std::find(live.begin(), live.end(), ref.nest) != live.end()) return ref;
+  if (same_ids(before, after) && std::find(live.begin(), live.end(), ref.nest) != live.end()) return ref;
   // Inlining gives the consumer a new nest of the same name; then the statement's node may have moved into another.
-  const trace::NodeId node = whole ? nest.origin : nest.body[static_cast<std::size_t>(ref.statement)].origin;
+  const loop::Statement* wanted = whole ? nullptr : &nest.body[static_cast<std::size_t>(ref.statement)];
+  const trace::NodeId node = whole ? nest.origin : wanted->origin;
+  loop::BufferId buffer;
+  if (!whole && touches_memory(*wanted)) buffer = same_buffer(before, after, wanted->buffer).value_or(loop::BufferId());
   for (const loop::NestId id : live) {
     const loop::Nest& other = after.program->nests[id];
     if (other.name != nest.name || other.origin != nest.origin) continue;
     if (whole) return StatementRef{id, -1};
-    const loop::Statement& wanted = nest.body[static_cast<std::size_t>(ref.statement)];
-    return StatementRef{id, same_statement(before, after, other, wanted)};
+    return StatementRef{id, same_statement(other, *wanted, buffer)};
   }
   for (const loop::NestId id : live) {
     const loop::Nest& other = after.program->nests[id];
     if (!whole) {
-      const int at = same_statement(before, after, other, nest.body[static_cast<std::size_t>(ref.statement)]);
+      const int at = same_statement(other, *wanted, buffer);
       if (at >= 0) return StatementRef{id, at};
     }
     for (std::size_t k = 0; k < other.body.size(); ++k) {

@@ -5,7 +5,8 @@
 
 namespace pallascope::model {
 
-Strip::Strip(const std::vector<Notability>& marks, float width) : decisions_(marks.size()), width_(std::max(width, 0.0F)) {
+Strip::Strip(const std::vector<Notability>& marks, float width)
+    : decisions_(marks.size()), width_(std::max(width, 0.0F)) {
   if (marks.empty() || width_ < 1) return;
   const auto pixels = static_cast<std::size_t>(width_);
   const std::size_t slots = std::min(pixels, marks.size());
@@ -21,6 +22,7 @@ Strip::Strip(const std::vector<Notability>& marks, float width) : decisions_(mar
     tick.notability = marks[tick.first];
     for (std::size_t k = tick.first; k <= tick.last; ++k) {
       if (marks[k] == Notability::refused) ++tick.refused;
+      if (marks[k] == Notability::accepted) ++tick.accepted;
       if (marks[k] <= tick.notability) continue;
       tick.notability = marks[k];
       tick.notable = k;
@@ -38,7 +40,8 @@ Strip Strip::of(const DecisionIndex& index, float width) {
 
 const Tick* Strip::tick_at(float x) const {
   if (ticks_.empty() || x < 0 || x >= width_) return nullptr;
-  const auto slot = static_cast<std::size_t>(static_cast<double>(x) / static_cast<double>(width_) * static_cast<double>(ticks_.size()));
+  const auto slot = static_cast<std::size_t>(static_cast<double>(x) / static_cast<double>(width_) *
+                                             static_cast<double>(ticks_.size()));
   return &ticks_[std::min(slot, ticks_.size() - 1)];
 }
 
@@ -55,7 +58,8 @@ std::size_t Strip::position_at(float x) const {
 
 float Strip::x_of_position(std::size_t position) const {
   if (decisions_ == 0) return 0;
-  return static_cast<float>(static_cast<double>(width_) * static_cast<double>(std::min(position, decisions_)) /
+  return static_cast<float>(static_cast<double>(width_) *
+                            static_cast<double>(std::min(position, decisions_)) /
                             static_cast<double>(decisions_));
 }
 

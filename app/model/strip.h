@@ -14,8 +14,8 @@ struct Tick {
   float x = 0, width = 0;  ///< pixels from the strip's left edge
   std::size_t first = 0, last = 0;
   Notability notability = Notability::small;  ///< of the most notable one
-  std::size_t notable = 0;                    ///< the first decision that is that notable: what a click selects
-  std::size_t refused = 0;                    ///< how many of them are refused
+  std::size_t notable = 0;                ///< the first decision that is that notable: what a click selects
+  std::size_t refused = 0, accepted = 0;  ///< how many of them are notable so
 };
 
 /// Ticks of all decisions in `width` pixels. With fewer decisions than pixels, each has its own tick; with more, those

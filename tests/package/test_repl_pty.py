@@ -20,6 +20,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("PALLASCOPE_BUILD", ROOT / "build")) / "pallascope"
+
+
+def without_display():
+    """The environment of a terminal: with a display the program would open its window."""
+    return {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+
 # Nothing here waits for Python, so a prompt that takes longer than this is stuck.
 PATIENCE = 20.0
 
@@ -62,7 +68,7 @@ class Terminal:
     """pallascope in a pseudo-terminal. `text` is all that it has shown, without control sequences."""
 
     def __init__(self, home: Path, *arguments: str):
-        environment = {**os.environ, "XDG_STATE_HOME": str(home), "HOME": str(home), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
+        environment = {**without_display(), "XDG_STATE_HOME": str(home), "HOME": str(home), "TERM": "xterm", "LC_ALL": "C.UTF-8"}
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.execve(PROGRAM, [str(PROGRAM), *arguments], environment)
@@ -248,7 +254,7 @@ def test_python_blocks_end_with_an_empty_line(start):
 
 
 def batch(tmp_path: Path, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}
+    environment = {**without_display(), "XDG_STATE_HOME": str(tmp_path)}
     return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60, env=environment,
                           input=text, stdin=subprocess.DEVNULL if text is None else None)
 

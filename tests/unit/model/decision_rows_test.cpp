@@ -14,14 +14,16 @@ using schedule::DecisionId;
 using schedule::DecisionKind;
 using schedule::Reason;
 
-DecisionRow row(std::size_t number, DecisionKind kind, bool accepted, Notability notability, std::int64_t bytes, bool missed,
-                const std::string& left) {
+DecisionRow row(std::size_t number, DecisionKind kind, bool accepted, Notability notability,
+                std::int64_t bytes, bool missed, const std::string& left) {
   DecisionRow made;
   made.id = DecisionId(number);
   made.kind = kind;
   made.accepted = accepted;
   made.notability = notability;
-  made.reason = kind == DecisionKind::lower ? Reason::lowered_to_kernel : accepted ? Reason::fused_vertical : Reason::common_grid;
+  made.reason = kind == DecisionKind::lower ? Reason::lowered_to_kernel
+                : accepted                  ? Reason::fused_vertical
+                                            : Reason::common_grid;
   made.bytes_saved = bytes;
   made.missed = missed;
   made.left = left;
@@ -49,6 +51,59 @@ using Ids = std::vector<std::int32_t>;
 TEST(DecisionList, OpensOnMissedFusionsByBytesWithoutSmallOnes) {
   const DecisionList list(five());
   EXPECT_EQ(shown(list), (Ids{4, 1, 3, 2}));
+}
+
+TEST(DecisionList, BoundariesComeAfterWhatWasReallyMissed) {
+  auto at_call = [](std::size_t number, Reason reason, std::int64_t bytes) {
+    DecisionRow made = row(number, DecisionKind::fuse, false, Notability::refused, bytes, false, "call");
+    made.reason = reason;
+    made.boundary = true;
+    return made;
+  };
+  const auto index = std::make_shared<const DecisionIndex>(std::vector<DecisionRow>{
+      at_call(0, Reason::library_boundary, 1000),
+      row(1, DecisionKind::fuse, false, Notability::refused, 9000, false, "came together by another way"),
+      row(2, DecisionKind::fuse, false, Notability::refused, 8, true, "missed a little"),
+      at_call(3, Reason::torch_boundary, 2000),
+      row(4, DecisionKind::fuse, true, Notability::accepted, 5000, false, "fused"),
+      row(5, DecisionKind::fuse, false, Notability::refused, 16, true, "missed more"),
+  });
+  EXPECT_EQ(shown(DecisionList(index)), (Ids{5, 2, 3, 0, 1, 4}));
+}
+
+TEST(DecisionList, ByNumberKnowsHowManyRowsHold) {
+  DecisionFilter filter;
+  filter.order = DecisionOrder::number;
+  filter.accepted = false;
+  const DecisionList list(five(), filter);
+  ASSERT_EQ(shown(list), (Ids{1, 3, 4}));
+  EXPECT_EQ(list.rows_before(0), 0U);
+  EXPECT_EQ(list.rows_before(1), 0U);  // only d0 holds
+  EXPECT_EQ(list.rows_before(2), 1U);
+  EXPECT_EQ(list.rows_before(4), 2U);
+  EXPECT_EQ(list.rows_before(5), 3U);
+  EXPECT_EQ(list.rows_before(99), 3U);
+}
+
+TEST(DecisionIndex, CountsReasonsByPassAndKnowsThePasses) {
+  const auto index = five();
+  const auto& reasons = index->reasons();
+  ASSERT_EQ(reasons.size(), 3U);
+  EXPECT_EQ(reasons[0].kind, DecisionKind::lower);
+  EXPECT_EQ(reasons[1].reason, Reason::common_grid);  // refused before accepted
+  EXPECT_EQ(reasons[1].count, 3U);
+  EXPECT_FALSE(reasons[1].accepted);
+  EXPECT_EQ(reasons[2].reason, Reason::fused_vertical);
+  EXPECT_EQ(reasons[2].count, 1U);
+  ASSERT_EQ(index->passes().size(), 2U);
+  EXPECT_EQ(index->passes()[0].last, 0U);
+  EXPECT_EQ(index->passes()[1].first, 1U);
+  EXPECT_EQ(index->passes()[1].last, 4U);
+}
+
+TEST(DecisionIndex, RowsSayTheirSubject) {
+  EXPECT_EQ(five()->rows()[0].subject(), "alpha");
+  EXPECT_EQ(five()->rows()[1].subject(), "beta × Target");
 }
 
 TEST(DecisionList, SmallOnesComeWhenAskedFor) {
@@ -133,14 +188,29 @@ TEST(DecisionRows, OfGpt2SayWhatTheLogSays) {
     EXPECT_EQ(made.accepted, decision.accepted);
     EXPECT_EQ(made.bytes_saved, decision.evidence.bytes_saved);
     EXPECT_FALSE(made.left.empty());
-    EXPECT_EQ(made.right.empty(), decision.kind == DecisionKind::lower || decision.right.empty()) << made.left;
+    EXPECT_EQ(made.right.empty(), decision.kind == DecisionKind::lower || decision.right.empty())
+        << made.left;
     EXPECT_LT(made.left.size() + made.right.size(), 120U) << made.left << " " << made.right;
   }
   // The list opens on what `summary` calls the largest missed fusion.
   const DecisionList list(index);
-  const auto missed = report::missed_fusions(*gpt2(), *gpt2()->last());
-  ASSERT_FALSE(missed.empty());
-  for (std::size_t k = 0; k < missed.size(); ++k) EXPECT_EQ(list.id(k), missed[k]);
+  const auto refused = report::missed_fusions(*gpt2(), *gpt2()->last());
+  std::vector<DecisionId> expected;
+  for (const bool boundary : {false, true}) {
+    for (const DecisionId id : refused) {
+      if (report::is_boundary(decisions[id.index()].reason) == boundary) expected.push_back(id);
+    }
+  }
+  ASSERT_FALSE(expected.empty());
+  ASSERT_TRUE((*index)[expected.front()].missed);
+  std::size_t missed = 0;
+  for (const DecisionRow& made : index->rows()) {
+    EXPECT_FALSE(made.missed && made.boundary);
+    missed += made.missed ? 1 : 0;
+  }
+  EXPECT_LT(missed, expected.size());  // there are matrix products: some stand at their boundaries
+  for (std::size_t k = 0; k < missed; ++k) EXPECT_EQ(list.id(k), expected[k]);
+  EXPECT_TRUE(list.row(missed).boundary);
   EXPECT_EQ(list.row(0).glyph(), "✗");
   EXPECT_EQ(list.row(0).sign(), "×");
 }
@@ -159,11 +229,15 @@ TEST(DecisionRows, OfAHundredThousand) {
   for (std::size_t k = 0; k < 100'000; ++k) {
     const bool lower = k % 3 == 0, accepted = k % 3 == 1;
     many.push_back(row(k, lower ? DecisionKind::lower : DecisionKind::fuse, lower || accepted,
-                       lower ? Notability::small : accepted ? Notability::accepted : Notability::refused,
-                       static_cast<std::int64_t>(k * 7919 % 100'003), k % 6 == 2, "mul_" + std::to_string(k)));
+                       lower      ? Notability::small
+                       : accepted ? Notability::accepted
+                                  : Notability::refused,
+                       static_cast<std::int64_t>(k * 7919 % 100'003), k % 6 == 2,
+                       "mul_" + std::to_string(k)));
   }
   std::shared_ptr<const DecisionIndex> index;
-  print_time("index of 100,000 decisions", [&] { index = std::make_shared<const DecisionIndex>(std::move(many)); });
+  print_time("index of 100,000 decisions",
+             [&] { index = std::make_shared<const DecisionIndex>(std::move(many)); });
   std::unique_ptr<DecisionList> list;
   print_time("list of them", [&] { list = std::make_unique<DecisionList>(index); });
   DecisionFilter filter;
@@ -184,7 +258,8 @@ TEST(DecisionRows, OfAHundredThousand) {
 }
 
 TEST(Strip, HasATickForEachDecisionWhereThereIsRoom) {
-  const Strip strip(std::vector<Notability>{Notability::small, Notability::refused, Notability::accepted}, 300);
+  const Strip strip(std::vector<Notability>{Notability::small, Notability::refused, Notability::accepted},
+                    300);
   ASSERT_EQ(strip.ticks().size(), 3U);
   for (std::size_t k = 0; k < 3; ++k) {
     EXPECT_EQ(strip.ticks()[k].first, k);
@@ -213,6 +288,7 @@ TEST(Strip, TheMostNotableSpeaksForItsPixel) {
   EXPECT_EQ(tick->notability, Notability::refused);
   EXPECT_EQ(tick->notable, 4242U);
   EXPECT_EQ(tick->refused, 1U);
+  EXPECT_EQ(tick->accepted, 1U);
   EXPECT_EQ(strip.decision_at(strip.x_of_decision(9999)), 9999U);
 }
 
