@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cfloat>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -208,6 +209,8 @@ Result<int> run_window(WindowOptions options) {
       const double before = thread_milliseconds();
       ImGui_ImplOpenGL3_NewFrame();
       ImGui_ImplGlfw_NewFrame();
+      // Wherever the pointer of the screen happens to be, it is not in the picture.
+      if (!options.picture.empty()) ImGui::GetIO().AddMousePosEvent(-FLT_MAX, -FLT_MAX);
       ImGui::NewFrame();
       const auto scene = workspace.scene();
       const auto detail = workspace.detail();

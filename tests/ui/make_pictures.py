@@ -23,8 +23,8 @@ REFUSED = "d63"  # of the GPT-2 block: two additions with products between them
 
 # name -> commands, further options
 SCENES = {
-    "gpt2_block": ([f"open {EXAMPLES}/gpt2_block.pt2", f"goto {REFUSED}", "check --picture", f"why {REFUSED}"], []),
-    "sin_add": ([f"trace {EXAMPLES}/sin_add.py:f f32[4] f32[4]", "check --picture", "why d2"], []),
+    "gpt2_block": ([f"open {EXAMPLES}/gpt2_block.pt2", f"goto {REFUSED}", "check --picture --buffers", f"why {REFUSED}"], []),
+    "sin_add": ([f"trace {EXAMPLES}/sin_add.py:f f32[4] f32[4]", "check --picture --buffers", "why d2"], []),
     "synthetic": ([], ["{synthetic}"]),
 }
 PANELS = {
