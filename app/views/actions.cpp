@@ -71,6 +71,7 @@ constexpr auto table = std::to_array<Action>({
     {"Panels", "Open or close the drawer", "q", [](Context& c) { c.state.toggle_drawer = true; }, open},
 
     {"Graph", "Fit the graph", "Space", [](Context& c) { c.state.fit = true; }, open},
+    {"Graph", "Undo the last move of the view", "Backspace", [](Context& c) { c.state.view_back = true; }, open},
     {"Graph", "Centre the selection in the graph", "f", [](Context& c) { c.state.centre = true; }, open},
 
     {"Window", "Light or dark", "", [](Context& c) { c.state.dark = !c.state.dark; }, nullptr},

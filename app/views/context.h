@@ -49,6 +49,7 @@ struct UiState {
   PanelId active = PanelId::decisions;  ///< the panel that has the keyboard focus: Ctrl+F goes to its search field
   bool find = false;                  ///< Ctrl+F was pressed: the active panel puts the focus into its search field
   bool fit = false, centre = false;   ///< Space and f: for the graph
+  bool view_back = false;             ///< Backspace: the graph shows what it showed before its view was moved
   bool moving = false;                ///< something glides in this frame: the next one must not wait for an event
   bool palette = false, go_to = false, help = false;  ///< to be opened in this frame
   bool start_page = false;            ///< the start view is shown over what is open

@@ -185,8 +185,26 @@ void GraphPanel::advance(double now) {
 
 // ---------------------------------------------------------------------------------------------- the view
 
-void GraphPanel::move_view(model::Point centre, float zoom, bool animate) {
+void GraphPanel::undo_move() {
+  if (view_->past.empty()) return;
+  const auto [centre, zoom] = view_->past.back();
+  view_->past.pop_back();
+  move_view(centre, zoom, true, false);
+}
+
+void GraphPanel::move_view(model::Point centre, float zoom, bool animate, bool remember) {
   zoom = std::clamp(zoom, least_zoom, most_zoom);
+  if (remember && view_->placed) {
+    constexpr double gesture = 0.4;  // seconds between moves that a person takes for one; not measured
+    constexpr std::size_t most_past = 100;
+    const double now = ImGui::GetTime();
+    if (view_moved_at_ < 0 || now - view_moved_at_ > gesture) {
+      const bool gliding = view_since_ >= 0;
+      view_->past.emplace_back(gliding ? view_to_ : view_->centre, gliding ? zoom_to_ : view_->zoom);
+      if (view_->past.size() > most_past) view_->past.erase(view_->past.begin());
+    }
+    view_moved_at_ = now;
+  }
   if (!animate) {
     view_->centre = centre;
     view_->zoom = zoom;
@@ -433,6 +451,7 @@ void GraphPanel::draw_canvas(Context& context) {
   follow_selection(context);
   if (context.state.fit) fit(true);
   if (context.state.centre) reveal(true);
+  if (context.state.view_back) undo_move();
   handle_mouse(context, hovered, active, released);
   advance(ImGui::GetTime());
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "app/views/context.h"
@@ -41,6 +42,7 @@ class GraphPanel {
     bool placed = false;  ///< centre and zoom are known
     model::Point centre;
     float zoom = 1;
+    std::vector<std::pair<model::Point, float>> past;  ///< centre and zoom before each move, the last one last
   };
 
   void follow_program(Context& context);
@@ -60,7 +62,9 @@ class GraphPanel {
   void toggle(std::size_t box);
   void fit(bool animate, float least = 0.05F);
   void show(const model::Rectangle& area, float zoom, bool animate);
-  void move_view(model::Point centre, float zoom, bool animate);
+  /// Moves of one gesture (a drag, turns of the wheel in a row) are one for `undo_move`.
+  void move_view(model::Point centre, float zoom, bool animate, bool remember = true);
+  void undo_move();
   void advance(double now);
   [[nodiscard]] GraphCamera camera() const;
   [[nodiscard]] std::optional<model::Rectangle> bounds_of_marks() const;
@@ -93,6 +97,7 @@ class GraphPanel {
   // Motion.
   std::vector<model::PlacedBox> from_, moved_;
   double boxes_since_ = -1, view_since_ = -1;
+  double view_moved_at_ = -1;  ///< ImGui's time of the last move that was remembered or belongs to one that was
   model::Point view_from_, view_to_;
   float zoom_from_ = 1, zoom_to_ = 1;
   bool moving_ = false;

@@ -104,7 +104,7 @@ void Shell::frame() {
     kept_ = look;
     workspace_.keep_look(look);
   }
-  state_.find = state_.fit = state_.centre = false;
+  state_.find = state_.fit = state_.centre = state_.view_back = false;
   if (state_.hovering != state_.hovered) state_.moving = true;
 }
 
@@ -198,6 +198,7 @@ void Shell::keys(Context& context) {
   }
   if (pressed(ImGuiKey_P)) context.focus(PanelId::inspector);
   if (pressed(ImGuiKey_Space)) state_.fit = true;
+  if (pressed(ImGuiKey_Backspace, true)) state_.view_back = true;
   if (pressed(ImGuiKey_F)) state_.centre = true;
   if (pressed(ImGuiKey_GraveAccent)) context.focus(PanelId::repl);
   if (pressed(ImGuiKey_Q)) state_.toggle_drawer = true;

@@ -170,6 +170,32 @@ TEST(Graph, TheWheelZoomsAtThePointerAndDraggingMoves) {
   });
 }
 
+TEST(Graph, BackspaceUndoesMovesOfTheView) {
+  Window window({.open = gpt2_block});
+  window.run([&](ImGuiTestContext* context) {
+    open_all(context, window);
+    auto& panel = window.shell->graph_panel();
+    const auto nodes = keys(context, window, BoxKind::node);
+    const std::string key = nodes[nodes.size() / 2];
+    const ImVec2 at = *place(window, key);
+    const float zoom = panel.zoom();
+    context->SleepNoSkip(0.6F, 0.1F);  // what follows is a gesture of its own
+    context->MouseMoveToPos(at);
+    context->MouseWheelY(3);
+    context->SleepNoSkip(0.6F, 0.1F);
+    context->KeyPress(ImGuiKey_Space);
+    IM_CHECK(at_rest(context, window));
+    context->KeyPress(ImGuiKey_Backspace);
+    IM_CHECK(at_rest(context, window));
+    IM_CHECK_GT(panel.zoom(), zoom * 1.3F);
+    context->KeyPress(ImGuiKey_Backspace);
+    IM_CHECK(at_rest(context, window));
+    IM_CHECK_LT(std::abs(panel.zoom() - zoom), 0.01F);
+    IM_CHECK(place(window, key).has_value());
+    IM_CHECK_LT(distance(*place(window, key), at), 1.5F);
+  });
+}
+
 TEST(Graph, SpaceFitsAndFCentres) {
   Window window({.open = gpt2_block});
   window.run([&](ImGuiTestContext* context) {
