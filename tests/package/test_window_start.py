@@ -44,28 +44,42 @@ def test_a_size_that_is_none_is_refused(tmp_path):
     assert "--size is WIDTHxHEIGHT" in done.stderr
 
 
-@pytest.mark.skipif(shutil.which("xvfb-run") is None, reason="needs xvfb-run")
+@pytest.fixture(scope="module")
+def screen():
+    """A display of its own. (xvfb-run sometimes fails to take its folder away and then says that with its exit status.)"""
+    read, write = os.pipe()
+    server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1280x720x24", "-nolisten", "tcp"],
+                              pass_fds=[write], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    os.close(write)
+    with os.fdopen(read) as numbers:
+        number = numbers.readline().strip()
+    assert number, "Xvfb did not start"
+    yield f":{number}"
+    server.terminate()
+    server.wait(timeout=20)
+
+
+@pytest.mark.skipif(shutil.which("Xvfb") is None, reason="needs Xvfb")
 class TestPicture:
-    def shoot(self, tmp_path, *arguments):
+    def shoot(self, screen, tmp_path, *arguments):
         picture = tmp_path / "window.png"
-        done = program(["xvfb-run", "-a", "-s", "-screen 0 1280x720x24", PROGRAM, "--picture", picture,
-                        "--size", "1280x720", *arguments], tmp_path)
+        done = program([PROGRAM, "--picture", picture, "--size", "1280x720", *arguments], tmp_path, display=screen)
         return done, picture
 
-    def test_is_of_the_size_that_was_asked_for(self, tmp_path):
-        done, picture = self.shoot(tmp_path, EXAMPLE)
+    def test_is_of_the_size_that_was_asked_for(self, screen, tmp_path):
+        done, picture = self.shoot(screen, tmp_path, EXAMPLE)
         assert done.returncode == 0, done.stderr
         data = picture.read_bytes()
         assert data[:8] == b"\x89PNG\r\n\x1a\n"
         assert struct.unpack(">II", data[16:24]) == (1280, 720)
         assert len(data) > 60_000  # panels and text, not an empty window
 
-    def test_a_command_that_fails_is_told_by_the_exit_status(self, tmp_path):
-        done, _ = self.shoot(tmp_path, "-c", "open nothing.pt2")
+    def test_a_command_that_fails_is_told_by_the_exit_status(self, screen, tmp_path):
+        done, _ = self.shoot(screen, tmp_path, "-c", "open nothing.pt2")
         assert done.returncode == 1
         assert "there is no file 'nothing.pt2'" in done.stderr
 
-    def test_frames_are_timed(self, tmp_path):
-        done = program(["xvfb-run", "-a", "-s", "-screen 0 1280x720x24", PROGRAM, "--frames", "30", "--timings"], tmp_path)
+    def test_frames_are_timed(self, screen, tmp_path):
+        done = program([PROGRAM, "--frames", "30", "--timings"], tmp_path, display=screen)
         assert done.returncode == 0, done.stderr
         assert "first frame" in done.stdout and "30 frames" in done.stdout

@@ -85,7 +85,7 @@ TEST(Index, AnOperandOfALibraryCallIsChosenWithoutBeingSelected) {
   window.run([&](ImGuiTestContext* context) {
     const Selection product = trace::NodeId(std::size_t{0});
     select(window, context, product);
-    const auto& rows = window.workspace->detail()->index.rows;
+    const auto rows = window.workspace->detail()->index.rows;
     IM_CHECK_EQ(rows.size(), 2U);
     IM_CHECK_LT(rows[1].access, 0);
     context->KeyPress(ImGuiKey_X);

@@ -141,7 +141,7 @@ TEST(Source, AClickedLineIsShownByTheOtherColumns) {
     IM_CHECK(window.quiet(context) && at_rest(context, window));
     IM_CHECK(window.shell->state().selection ==
              model::selection_of(lines_of(window, ColumnKind::model)[model_lines.front()]));
-    const auto& linked = window.workspace->detail()->linked[ColumnKind::pallas];
+    const auto linked = window.workspace->detail()->linked[ColumnKind::pallas];
     IM_CHECK(!linked.focus || focus_visible(ColumnKind::pallas));
   });
 }

@@ -121,12 +121,21 @@ class Window {
   }
   /// Inside a body: until nothing is made or waited for and the panels show the selection.
   bool quiet(ImGuiTestContext* context) {
-    return wait(context, [this] {
+    const auto shown = [this] {
       return !workspace->busy() && !workspace->loading() && workspace->scene() != nullptr &&
              workspace->wanted_position() == workspace->scene()->position && workspace->detail() != nullptr &&
              workspace->detail()->scene == workspace->scene()->number &&
              workspace->detail()->selection == shell->state().selection;
-    });
+    };
+    // A detail that was asked for before may still be on its way, and would be shown for a frame in place of the one
+    // that is there: the workers have to be idle too.
+    for (int k = 0; k < 100; ++k) {
+      if (!wait(context, shown)) return false;
+      workspace->settle();
+      context->Yield(2);
+      if (shown()) return true;
+    }
+    return false;
   }
   /// All of the transcript, an entry a line.
   [[nodiscard]] std::string transcript() const {

@@ -19,7 +19,7 @@ TEST(Why, SaysTheVerdictAndTheConditionsInOrder) {
   Window window({.open = gpt2_block});
   window.run([&](ImGuiTestContext* context) {
     select(window, context, refused());
-    const auto& why = window.workspace->detail()->why;
+    const auto why = window.workspace->detail()->why;
     IM_CHECK(why != nullptr);
     IM_CHECK_EQ(why->id.index(), 63U);
     IM_CHECK(!why->accepted);
@@ -87,13 +87,13 @@ TEST(Why, TheChooserGoesThroughTheDecisionsAboutANode) {
     const auto& nodes = window.workspace->scene()->compilation->graph().nodes;
     for (std::size_t k = 0; k < nodes.size() && model::is_empty(chosen); ++k) {
       select(window, context, trace::NodeId(k));
-      const auto& why = window.workspace->detail()->why;
+      const auto why = window.workspace->detail()->why;
       if (why && why->choices.size() >= 3) chosen = trace::NodeId(k);
     }
     IM_CHECK(!model::is_empty(chosen));
     const auto choices = window.workspace->detail()->why->choices;
     const auto at = [&] {
-      const auto& shown = window.workspace->detail()->why;
+      const auto shown = window.workspace->detail()->why;
       return static_cast<std::size_t>(std::find(choices.begin(), choices.end(), shown->id) - choices.begin());
     };
     // To the first one, whichever was shown.
