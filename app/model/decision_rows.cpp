@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/find_lines.h"
 #include "core/report/decision.h"
 #include "core/report/format.h"
 
@@ -14,16 +15,9 @@ namespace {
 
 constexpr std::uint32_t hidden = std::numeric_limits<std::uint32_t>::max();
 
-/// ASCII only: names of operators and nodes are.
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower;
-}
-
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> found;
-  const std::string lower = lower_case(text);
+  const std::string lower = model::lower(text);
   for (std::size_t at = 0; at < lower.size();) {
     const std::size_t end = std::min(lower.find(' ', at), lower.size());
     if (end > at) found.push_back(lower.substr(at, end - at));
@@ -109,7 +103,7 @@ void DecisionIndex::finish() {
     PALLASCOPE_CHECK(row.id.valid() && row.id.index() == k, "rows stand in the order of their numbers");
     starts_.push_back(text_.size());
     text_ +=
-        lower_case(fmt::format("{} {} {} {} {} {} {}\n", report::id_text(row.id),
+        lower(fmt::format("{} {} {} {} {} {} {}\n", report::id_text(row.id),
                                schedule::kind_name(row.kind), row.accepted ? "accepted" : "refused", row.left,
                                row.sign(), row.right, report::spaced(schedule::reason_name(row.reason))));
   }

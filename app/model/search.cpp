@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "app/model/find_lines.h"
 #include "core/report/decision.h"
 #include "core/report/format.h"
 #include "core/report/lookup.h"
@@ -20,13 +21,6 @@ constexpr int letter_score = 16, beside_score = 20, word_score = 12, whole_score
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = lower(c);
-  return result;
-}
 
 std::uint64_t bit(char c) {
   if (c >= 'a' && c <= 'z') return std::uint64_t{1} << (c - 'a');
@@ -93,7 +87,7 @@ std::optional<std::vector<std::uint32_t>> match(std::string_view text, std::stri
 
 std::vector<std::string> words(std::string_view query) {
   std::vector<std::string> found;
-  const std::string text = lower_case(query);
+  const std::string text = model::lower(query);
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(' ', at), text.size());
     if (end > at) found.push_back(text.substr(at, end - at));
@@ -117,7 +111,7 @@ std::string_view search_kind_name(SearchKind kind) {
 SearchIndex::SearchIndex(std::vector<SearchItem> items) : items_(std::move(items)) {
   lower_.reserve(items_.size());
   for (const SearchItem& item : items_) {
-    lower_.push_back(lower_case(item.text));
+    lower_.push_back(model::lower(item.text));
     letters_.push_back(letters_of(lower_.back()));
   }
 }

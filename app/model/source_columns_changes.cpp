@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/model/source_columns.h"
+#include "core/report/diff.h"
 
 namespace pallascope::model {
 namespace {
@@ -18,44 +19,13 @@ using Matches = std::vector<std::pair<std::size_t, std::size_t>>;
 /// 4 MB and about 3 ms. Keys that only one side has are left out before, so that steps need a few dozen.
 constexpr std::ptrdiff_t edit_limit = 1000;
 
-/// Myers' greedy search (see report/diff.h) over what is left after equal ends and one-sided keys are gone. Leaving out
-/// a key that the other side lacks changes no longest common subsequence.
+/// Matches of what is left after equal ends and one-sided keys are gone: places `a` of `before` and `b` of `after`.
+/// Leaving out a key that the other side lacks changes no longest common subsequence.
 void search(const Keys& before, const Keys& after, const std::vector<std::size_t>& a, const std::vector<std::size_t>& b, Matches& found) {
-  const auto n = static_cast<std::ptrdiff_t>(a.size()), m = static_cast<std::ptrdiff_t>(b.size());
-  if (n == 0 || m == 0) return;
-  // Row d holds, for each diagonal k in -d..d, how far into `a` d edits can come; rows stand after one another.
-  std::vector<std::int32_t> rows;
-  const auto reach = [&rows](std::ptrdiff_t d, std::ptrdiff_t k) -> std::ptrdiff_t { return rows[static_cast<std::size_t>(d * d + k + d)]; };
-  const auto comes_down = [&reach](std::ptrdiff_t d, std::ptrdiff_t k) {
-    return k == -d || (k != d && reach(d - 1, k - 1) < reach(d - 1, k + 1));
-  };
-  const auto same = [&](std::ptrdiff_t x, std::ptrdiff_t y) {
-    return before[a[static_cast<std::size_t>(x)]] == after[b[static_cast<std::size_t>(y)]];
-  };
-  for (std::ptrdiff_t d = 0; d <= std::min(n + m, edit_limit); ++d) {
-    rows.resize(static_cast<std::size_t>((d + 1) * (d + 1)), 0);
-    for (std::ptrdiff_t k = -d; k <= d; k += 2) {
-      std::ptrdiff_t x = d == 0 ? 0 : (comes_down(d, k) ? reach(d - 1, k + 1) : reach(d - 1, k - 1) + 1);
-      while (x < n && x - k < m && same(x, x - k)) ++x;
-      rows[static_cast<std::size_t>(d * d + k + d)] = static_cast<std::int32_t>(x);
-      if (x < n || x - k < m) continue;
-      // Walk back from the end: the diagonal moves are the matches.
-      const std::size_t first = found.size();
-      std::ptrdiff_t at = n, diagonal = n - m;
-      for (std::ptrdiff_t e = d; e >= 0; --e) {
-        std::ptrdiff_t start = 0, next = diagonal;
-        if (e > 0) {
-          next = comes_down(e, diagonal) ? diagonal + 1 : diagonal - 1;
-          start = next > diagonal ? reach(e - 1, next) : reach(e - 1, next) + 1;
-        }
-        for (; at > start; --at) found.emplace_back(a[static_cast<std::size_t>(at - 1)], b[static_cast<std::size_t>(at - 1 - diagonal)]);
-        if (e > 0) at = reach(e - 1, next);
-        diagonal = next;
-      }
-      std::reverse(found.begin() + static_cast<std::ptrdiff_t>(first), found.end());
-      return;
-    }
-  }
+  Keys left, right;
+  for (const std::size_t place : a) left.push_back(before[place]);
+  for (const std::size_t place : b) right.push_back(after[place]);
+  for (const auto& [x, y] : report::common_subsequence(left, right, edit_limit)) found.emplace_back(a[x], b[y]);
 }
 
 Matches match(const Keys& before, const Keys& after) {

@@ -418,17 +418,7 @@ void add_choices(WhyView& view, const Maker& maker, const Selection& about) {
 
 }  // namespace
 
-std::string_view WhyCondition::sign() const {
-  switch (state) {
-    case ConditionState::holds:
-      return "✓";
-    case ConditionState::fails:
-      return "✗";
-    case ConditionState::not_reached:
-      return "–";
-  }
-  return "–";
-}
+std::string_view WhyCondition::sign() const { return report::sign_of(state); }
 
 WhyView why_view(const session::Compilation& compilation, const session::Snapshot& snapshot,
                  schedule::DecisionId id, const Selection& about) {

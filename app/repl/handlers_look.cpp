@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "app/model/find_lines.h"
 #include "app/repl/handlers.h"
 #include "app/repl/names.h"
 #include "app/repl/words.h"
@@ -20,12 +20,6 @@ namespace {
 
 using report::Json;
 
-std::string lowercase(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 /// What a list's rows are filtered by. Every word has to hold.
 struct Filter {
   std::vector<std::string> texts;
@@ -40,7 +34,7 @@ struct Row {
 };
 
 bool keeps(const Filter& filter, const Row& row) {
-  const std::string text = lowercase(report::join(row.cells, " ") + " " + row.hidden);
+  const std::string text = model::lower(report::join(row.cells, " ") + " " + row.hidden);
   for (const std::string& wanted : filter.texts) {
     if (text.find(wanted) == std::string::npos) return false;
   }
@@ -57,10 +51,10 @@ Result<Filter> parse_filter(const std::string& list, const std::vector<std::stri
     const std::size_t equals = word.find('=');
     const std::string key = equals == std::string::npos ? "" : word.substr(0, equals);
     if (key != "kind" && key != "reason") {
-      filter.texts.push_back(lowercase(word));
+      filter.texts.push_back(model::lower(word));
       continue;
     }
-    const std::string value = report::snake(lowercase(word.substr(equals + 1)));
+    const std::string value = report::snake(model::lower(word.substr(equals + 1)));
     if (key == "kind") {
       if (!kinds.contains(value)) {
         const std::vector<std::string> known(kinds.begin(), kinds.end());

@@ -2,11 +2,24 @@
 
 #include <cstdio>
 
+#include "app/views/link_text.h"
 #include "core/codegen/module.h"
 #include "core/index/access.h"
 #include "core/report/format.h"
 
 namespace pallascope::views {
+namespace {
+
+/// Where one is becomes the place that Alt+left goes back to.
+void remember_visit(Context& context) {
+  constexpr std::size_t most_visits = 200;
+  UiState& state = context.state;
+  state.back.push_back({state.selection, context.workspace.wanted_position()});
+  if (state.back.size() > most_visits) state.back.erase(state.back.begin());
+  state.forward.clear();
+}
+
+}  // namespace
 
 const char* panel_title(PanelId id) {
   switch (id) {
@@ -42,11 +55,7 @@ void Context::select_silently(const model::Selection& selection) {
 
 void Context::select(const model::Selection& selection) {
   if (scene() == nullptr) return;
-  if (state.selection != selection) {
-    state.back.push_back({state.selection, workspace.wanted_position()});
-    if (state.back.size() > 200) state.back.erase(state.back.begin());
-    state.forward.clear();
-  }
+  if (state.selection != selection) remember_visit(*this);
   const std::string command = command_for(*scene(), selection);
   if (!command.empty()) workspace.echo(command);
   select_silently(selection);
@@ -54,10 +63,7 @@ void Context::select(const model::Selection& selection) {
 
 void Context::go_to_decision(schedule::DecisionId id) {
   if (scene() == nullptr) return;
-  if (state.selection != model::Selection(id) || workspace.wanted_position() != id.index() + 1) {
-    state.back.push_back({state.selection, workspace.wanted_position()});
-    state.forward.clear();
-  }
+  if (state.selection != model::Selection(id) || workspace.wanted_position() != id.index() + 1) remember_visit(*this);
   select_silently(id);
   workspace.move_to(id.index() + 1);
 }
@@ -92,24 +98,11 @@ void text(ImU32 color, std::string_view value) {
 }
 
 void text_cut(ImU32 color, std::string_view value, float width) {
-  const char* begin = value.data();
-  const char* end = begin + value.size();
-  if (ImGui::CalcTextSize(begin, end).x <= width) {
+  if (text_width(value) <= width) {
     text(color, value);
     return;
   }
-  const float room = width - ImGui::CalcTextSize("…").x;
-  std::string shown;
-  float used = 0;
-  for (std::size_t k = 0; k < value.size();) {
-    std::size_t next = k + 1;
-    while (next < value.size() && (static_cast<unsigned char>(value[next]) & 0xC0U) == 0x80U) ++next;
-    used += ImGui::CalcTextSize(begin + k, begin + next).x;
-    if (used > room) break;
-    shown.append(value.substr(k, next - k));
-    k = next;
-  }
-  text(color, shown + "…");
+  text(color, std::string(value.substr(0, fitting(value, width - text_width("…")))) + "…");
   if (ImGui::IsItemHovered()) ImGui::SetTooltip("%.*s", static_cast<int>(value.size()), value.data());
 }
 

@@ -1,9 +1,9 @@
 // What lies over the graph: its toolbar with the search, the key of its colours, tooltips.
 #include <algorithm>
-#include <cctype>
 
 #include <fmt/format.h>
 
+#include "app/model/find_lines.h"
 #include "app/views/graph_panel.h"
 #include "core/report/format.h"
 #include "core/report/lookup.h"
@@ -52,12 +52,6 @@ void nested_icon(ImDrawList* draw, ImVec2 c, float u, ImU32 color, bool plus) {
   if (plus) draw->AddLine(ImVec2(c.x, c.y - 3 * u), ImVec2(c.x, c.y + 3 * u), color, 1.5F * u);
 }
 
-bool contains_folded(const std::string& text, const std::string& wanted) {
-  const auto fold = [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); };
-  return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(),
-                     [&](char a, char b) { return fold(a) == fold(b); }) != text.end();
-}
-
 }  // namespace
 
 void GraphPanel::search(Context& context) {
@@ -68,8 +62,10 @@ void GraphPanel::search(Context& context) {
     match_ = -1;
     matches_of_ = nullptr;
     const trace::Graph& graph = context.scene()->compilation->graph();
-    for (std::size_t k = 0; !wanted.empty() && k < graph.nodes.size(); ++k) {
-      if (contains_folded(graph.nodes[trace::NodeId(k)].name, wanted)) found_.push_back(trace::NodeId(k));
+    const std::string needle = model::lower(wanted);
+    for (std::size_t k = 0; !needle.empty() && k < graph.nodes.size(); ++k) {
+      if (model::find_lower(graph.nodes[trace::NodeId(k)].name, needle) != std::string_view::npos)
+        found_.push_back(trace::NodeId(k));
     }
   }
   if (!graph_ || matches_of_ == graph_) return;

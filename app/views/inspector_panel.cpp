@@ -5,6 +5,7 @@
 
 #include <imgui_internal.h>
 
+#include "app/views/bar_controls.h"
 #include "app/views/link_text.h"
 
 namespace pallascope::views {
@@ -283,13 +284,7 @@ void InspectorPanel::draw_list_row(Context& context, const model::InspectorRow& 
   float x = at.x + indent;
   const auto put = [&](std::string_view value, ImU32 color, float room) {
     if (room <= 0) return;
-    if (text_width(value) <= room + 0.5F) {
-      draw->AddText(ImVec2(x, y), color, value.data(), value.data() + value.size());
-      return;
-    }
-    const std::size_t count = fitting(value, room - text_width("…"));
-    draw->AddText(ImVec2(x, y), color, value.data(), value.data() + count);
-    draw->AddText(ImVec2(x + text_width(value.substr(0, count)), y), color, "…");
+    draw_cut(*draw, ImVec2(x, y), color, value, room + 0.5F);
   };
   {
     const FontScope mono(context.fonts.mono, context.fonts.small_size);

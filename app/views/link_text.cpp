@@ -2,27 +2,9 @@
 
 #include <algorithm>
 
+#include "app/views/bar_controls.h"
+
 namespace pallascope::views {
-namespace {
-
-constexpr std::string_view ellipsis = "…";
-
-/// Draws `value` at `at`, cut to `width`. True if it was cut.
-bool draw_cut(ImVec2 at, ImU32 color, std::string_view value, float width) {
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  if (text_width(value) <= width + 0.5F) {
-    draw->AddText(at, color, value.data(), value.data() + value.size());
-    return false;
-  }
-  const std::size_t count = fitting(value, width - text_width(ellipsis));
-  draw->AddText(at, color, value.data(), value.data() + count);
-  const float x = at.x + text_width(value.substr(0, count));
-  draw->AddText(ImVec2(x, at.y), color, ellipsis.data(), ellipsis.data() + ellipsis.size());
-  return true;
-}
-
-}  // namespace
-
 std::size_t fitting(std::string_view value, float width) {
   if (width <= 0) return 0;
   const char* end = value.data() + value.size();
@@ -45,7 +27,7 @@ bool link(Context& context, const char* id, std::string_view value, const model:
     ImGui::GetWindowDrawList()->AddLine(ImVec2(at.x, at.y + height), ImVec2(at.x + shown, at.y + height),
                                         color);
   }
-  const bool cut = draw_cut(at, color, value, width);
+  const bool cut = draw_cut(*ImGui::GetWindowDrawList(), at, color, value, width + 0.5F);
   if (cut && over) ImGui::SetTooltip("%.*s", static_cast<int>(value.size()), value.data());
   if (clicked && target) context.select(selection);
   return clicked && target;
@@ -71,7 +53,8 @@ bool chip(Context& context, const char* id, std::string_view value, const model:
   }
   if ((outline & IM_COL32_A_MASK) != 0) draw->AddRect(at, end, outline, context.px(4));
   const bool cut =
-      draw_cut(ImVec2(at.x + context.px(7), at.y + context.px(2)), color, value, shown - context.px(14));
+      draw_cut(*ImGui::GetWindowDrawList(), ImVec2(at.x + context.px(7), at.y + context.px(2)), color, value,
+               shown - context.px(14) + 0.5F);
   if (cut && over) ImGui::SetTooltip("%.*s", static_cast<int>(value.size()), value.data());
   if (clicked && target) context.select(selection);
   return clicked && target;

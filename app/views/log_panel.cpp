@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 
 #include <fmt/format.h>
 #include <misc/cpp/imgui_stdlib.h>
 
+#include "app/model/find_lines.h"
 #include "core/report/format.h"
 
 namespace pallascope::views {
@@ -18,12 +18,6 @@ enum LineKind : std::uint8_t { plain, warning, error };
 std::array<RowLook, 3> looks(const Theme& theme) {
   return {RowLook{mixed(theme.text, theme.text_dim, 0.35F), 0, false, ""},
           RowLook{theme.warning, 0, false, "!"}, RowLook{theme.error, 0, false, "✗"}};
-}
-
-bool contains(std::string_view text, std::string_view part) {
-  return std::search(text.begin(), text.end(), part.begin(), part.end(), [](char a, char b) {
-           return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-         }) != text.end();
 }
 
 /// By the words that Python, XLA and absl begin such lines with.
@@ -142,13 +136,14 @@ void LogPanel::take_log(Context& context, float width) {
   rows_.clear();
   lines_ = shown_ = 0;
   std::string_view log = context.workspace.host_log();
+  const std::string needle = model::lower(filter_);
   const std::uint64_t start = end - log.size();
   if (cleared_ > start)
     log.remove_prefix(static_cast<std::size_t>(std::min<std::uint64_t>(cleared_ - start, log.size())));
   while (!log.empty()) {
     const std::size_t newline = log.find('\n');
     const std::string_view line = log.substr(0, newline);
-    if (filter_.empty() || contains(line, filter_)) {
+    if (needle.empty() || model::find_lower(line, needle) != std::string_view::npos) {
       rows_.add(lines_, line, kind_of(line));
       ++shown_;
     }

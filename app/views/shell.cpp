@@ -9,6 +9,7 @@
 
 #include "app/repl/words.h"
 #include "app/views/actions.h"
+#include "app/views/bar_controls.h"
 #include "core/report/format.h"
 
 namespace pallascope::views {
@@ -319,8 +320,7 @@ void Shell::draw_status(Context& context, ImVec2 /*at*/, ImVec2 /*size*/) {
       const bool current = workspace_.check_is_current();
       parts.emplace_back(!current ? theme_.text_faint : check->passed ? theme_.passed : theme_.error,
                          fmt::format("{} at {} on {}{}", check->passed ? "✓ passed" : "✗ failed",
-                                     check->decision == 0 ? std::string("the start")
-                                                          : "d" + std::to_string(check->decision - 1),
+                                     place_text(check->decision),
                                      check->host, current ? "" : " (the program has moved since)"));
     } else {
       parts.emplace_back(theme_.text_dim, "not checked");

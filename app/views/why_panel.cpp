@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "app/views/bar_controls.h"
 #include "app/views/link_text.h"
 
 namespace pallascope::views {
@@ -539,11 +540,7 @@ void WhyPanel::draw_side(Context& context, const model::WhySide& side, float wid
       float x = at.x + context.px(4);
       const float y = at.y + context.px(2);
       const auto put = [&](std::string_view value, ImU32 color, float wide) {
-        const float room = wide - context.px(8);
-        const bool cut = text_width(value) > room;
-        const std::size_t bytes = cut ? fitting(value, room - text_width("…")) : value.size();
-        draw->AddText(ImVec2(x, y), color, value.data(), value.data() + bytes);
-        if (cut) draw->AddText(ImVec2(x + text_width(value.substr(0, bytes)), y), color, "…");
+        draw_cut(*draw, ImVec2(x, y), color, value, wide - context.px(8));
         x += wide;
       };
       {

@@ -269,7 +269,7 @@ void Workspace::finish_host_command(const std::string& line, Kind kind, repl::Ex
   report(line, kind, execution);
   if (execution.result.ok() && after) {
     const bool opened_another = !before || before->compilation != after->compilation;
-    if (execution.command == "check" || execution.command == "run") {
+    if (execution.command == "check") {
       auto run = std::make_shared<CheckRun>();
       run->compilation = after->compilation;
       run->program = after->program;
@@ -278,7 +278,7 @@ void Workspace::finish_host_command(const std::string& line, Kind kind, repl::Ex
       run->result = execution.result->json;
       run->passed = execution.result->passed;
       run->host = fmt::format("local ({}, jax {})", host_status_.platform, host_status_.jax);
-      if (execution.command == "check") check_ = std::move(run);
+      check_ = std::move(run);
     }
     ++loading_;
     engine_.post([this, opened_another, line, command = execution.command,

@@ -19,6 +19,8 @@ struct SideNames {
   std::string left, right;  ///< of a fusion that shares no buffer with the other side's nests, all names
 };
 SideNames side_names(const session::Compilation& compilation, const schedule::Decision& decision);
+/// `✓`, `✗`, `–` (not reached).
+std::string_view sign_of(schedule::ConditionState state);
 /// What the evidence says of one condition, beside its sign: the path of a cycle, the axis that is in the way, bytes
 /// against the budget, the calls; empty where it says no more than the sign.
 std::string condition_text(const session::Compilation& compilation, const schedule::Decision& decision,

@@ -11,32 +11,31 @@ namespace {
 
 constexpr std::ptrdiff_t edit_limit = 4000;  // 4000 rows of up to 8001 numbers: 64 MB at worst
 
-/// Which lines of each side stay, by Myers' greedy search. Row d holds, for each diagonal k in -d..d, how far into
-/// the old side d edits can come.
-struct Kept {
-  std::vector<bool> old_side, new_side;
-};
+}  // namespace
 
-Kept keep_lines(const std::vector<std::size_t>& a, const std::vector<std::size_t>& b) {
-  const auto n = static_cast<std::ptrdiff_t>(a.size()), m = static_cast<std::ptrdiff_t>(b.size());
-  Kept kept{std::vector<bool>(a.size(), false), std::vector<bool>(b.size(), false)};
-  std::vector<std::vector<std::int32_t>> rows;
+std::vector<std::pair<std::size_t, std::size_t>> common_subsequence(const std::vector<std::uint64_t>& before,
+                                                                    const std::vector<std::uint64_t>& after,
+                                                                    std::ptrdiff_t most_edits) {
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  const auto n = static_cast<std::ptrdiff_t>(before.size()), m = static_cast<std::ptrdiff_t>(after.size());
+  if (n == 0 || m == 0) return found;
+  // Row d holds, for each diagonal k in -d..d, how far into `before` d edits can come; rows stand after one another.
+  std::vector<std::int32_t> rows;
   const auto reach = [&rows](std::ptrdiff_t d, std::ptrdiff_t k) -> std::ptrdiff_t {
-    return rows[static_cast<std::size_t>(d)][static_cast<std::size_t>(k + d)];
+    return rows[static_cast<std::size_t>(d * d + k + d)];
   };
   // Whether the best way to diagonal k with d edits comes down from k+1 (an insertion) or across from k-1.
   const auto comes_down = [&reach](std::ptrdiff_t d, std::ptrdiff_t k) {
     return k == -d || (k != d && reach(d - 1, k - 1) < reach(d - 1, k + 1));
   };
-  const std::ptrdiff_t limit = std::min(n + m, edit_limit);
-  for (std::ptrdiff_t d = 0; d <= limit; ++d) {
-    rows.emplace_back(static_cast<std::size_t>(2 * d + 1), 0);
+  for (std::ptrdiff_t d = 0; d <= std::min(n + m, most_edits); ++d) {
+    rows.resize(static_cast<std::size_t>((d + 1) * (d + 1)), 0);
     for (std::ptrdiff_t k = -d; k <= d; k += 2) {
       std::ptrdiff_t x = d == 0 ? 0 : (comes_down(d, k) ? reach(d - 1, k + 1) : reach(d - 1, k - 1) + 1);
-      while (x < n && x - k < m && a[static_cast<std::size_t>(x)] == b[static_cast<std::size_t>(x - k)]) ++x;
-      rows.back()[static_cast<std::size_t>(k + d)] = static_cast<std::int32_t>(x);
+      while (x < n && x - k < m && before[static_cast<std::size_t>(x)] == after[static_cast<std::size_t>(x - k)]) ++x;
+      rows[static_cast<std::size_t>(d * d + k + d)] = static_cast<std::int32_t>(x);
       if (x < n || x - k < m) continue;
-      // Walk back from the end, marking the diagonal moves.
+      // Walk back from the end: the diagonal moves are the matches.
       std::ptrdiff_t at = n, diagonal = n - m;
       for (std::ptrdiff_t e = d; e >= 0; --e) {
         std::ptrdiff_t start = 0, next = diagonal;
@@ -44,20 +43,17 @@ Kept keep_lines(const std::vector<std::size_t>& a, const std::vector<std::size_t
           next = comes_down(e, diagonal) ? diagonal + 1 : diagonal - 1;
           start = next > diagonal ? reach(e - 1, next) : reach(e - 1, next) + 1;
         }
-        for (; at > start; --at) {
-          kept.old_side[static_cast<std::size_t>(at - 1)] = true;
-          kept.new_side[static_cast<std::size_t>(at - 1 - diagonal)] = true;
-        }
+        for (; at > start; --at)
+          found.emplace_back(static_cast<std::size_t>(at - 1), static_cast<std::size_t>(at - 1 - diagonal));
         if (e > 0) at = reach(e - 1, next);
         diagonal = next;
       }
-      return kept;
+      std::reverse(found.begin(), found.end());
+      return found;
     }
   }
-  return kept;
+  return found;
 }
-
-}  // namespace
 
 std::vector<std::string> split_lines(std::string_view text) {
   std::vector<std::string> lines;
@@ -84,10 +80,12 @@ std::vector<DiffLine> diff_lines(std::string_view before, std::string_view after
          old_lines[old_lines.size() - 1 - tail] == new_lines[new_lines.size() - 1 - tail]) {
     ++tail;
   }
-  std::vector<std::size_t> a, b;
+  std::vector<std::uint64_t> a, b;
   for (std::size_t k = head; k < old_lines.size() - tail; ++k) a.push_back(number(old_lines[k]));
   for (std::size_t k = head; k < new_lines.size() - tail; ++k) b.push_back(number(new_lines[k]));
-  const Kept kept = keep_lines(a, b);
+  std::vector<bool> old_stays(a.size(), false), new_stays(b.size(), false);
+  for (const auto& [old_line, new_line] : common_subsequence(a, b, edit_limit))
+    old_stays[old_line] = new_stays[new_line] = true;
   const auto stays = [&](const std::vector<bool>& side, std::size_t line, std::size_t count) {
     return line < head || line >= count - tail || side[line - head];
   };
@@ -95,10 +93,10 @@ std::vector<DiffLine> diff_lines(std::string_view before, std::string_view after
   std::vector<DiffLine> result;
   std::size_t i = 0, j = 0;
   while (i < old_lines.size() || j < new_lines.size()) {
-    if (i < old_lines.size() && !stays(kept.old_side, i, old_lines.size())) {
+    if (i < old_lines.size() && !stays(old_stays, i, old_lines.size())) {
       result.push_back({LineChange::removed, old_lines[i], i + 1, 0});
       ++i;
-    } else if (j < new_lines.size() && !stays(kept.new_side, j, new_lines.size())) {
+    } else if (j < new_lines.size() && !stays(new_stays, j, new_lines.size())) {
       result.push_back({LineChange::added, new_lines[j], 0, j + 1});
       ++j;
     } else {

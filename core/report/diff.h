@@ -2,11 +2,20 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace pallascope::report {
+
+/// A longest common subsequence of two sequences of numbers: the pairs of places that stay, ascending in both (E. W.
+/// Myers, "An O(ND) difference algorithm", 1986). Nothing where more than `most_edits` edits lie between them: the
+/// search keeps a row of up to 2 * d + 1 numbers for each edit d.
+std::vector<std::pair<std::size_t, std::size_t>> common_subsequence(const std::vector<std::uint64_t>& before,
+                                                                    const std::vector<std::uint64_t>& after,
+                                                                    std::ptrdiff_t most_edits);
 
 enum class LineChange { same, removed, added };
 

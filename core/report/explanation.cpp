@@ -19,18 +19,6 @@ using schedule::Evidence;
 using schedule::IndexPair;
 using schedule::Reason;
 
-const char* sign_of(ConditionState state) {
-  switch (state) {
-    case ConditionState::holds:
-      return "✓";
-    case ConditionState::fails:
-      return "✗";
-    case ConditionState::not_reached:
-      return "–";
-  }
-  return "–";
-}
-
 std::string indices_text(const loop::Program& program, const IndexPair& pair) {
   const index::Context& context = *program.context;
   const loop::Buffer& buffer = program.buffers[pair.buffer];
@@ -59,6 +47,18 @@ std::string indices_text(const loop::Program& program, const IndexPair& pair) {
 }
 
 }  // namespace
+
+std::string_view sign_of(ConditionState state) {
+  switch (state) {
+    case ConditionState::holds:
+      return "✓";
+    case ConditionState::fails:
+      return "✗";
+    case ConditionState::not_reached:
+      return "–";
+  }
+  return "–";
+}
 
 std::string condition_text(const session::Compilation& compilation, const Decision& decision,
                            Condition condition) {
@@ -193,7 +193,7 @@ std::string decision_text(const session::Compilation& compilation, const Decisio
   if (!evidence.conditions.empty()) {
     Table conditions("  ");
     for (const auto& [condition, state] : evidence.conditions) {
-      conditions.add({spaced(schedule::condition_name(condition)), sign_of(state),
+      conditions.add({spaced(schedule::condition_name(condition)), std::string(sign_of(state)),
                       state == ConditionState::not_reached
                           ? "not reached"
                           : condition_text(compilation, decision, condition)});
