@@ -42,8 +42,13 @@ Shape counts(const std::vector<index::Slice>& slices) {
 }  // namespace
 
 std::string tuple_text(const Shape& shape) {
-  if (shape.size() == 1) return fmt::format("({},)", shape[0]);
-  return fmt::format("({})", fmt::join(shape, ", "));
+  // Written by hand: a module holds hundreds of these.
+  std::string text = "(";
+  for (std::size_t k = 0; k < shape.size(); ++k) {
+    if (k > 0) text += ", ";
+    text += std::to_string(shape[k]);
+  }
+  return text += shape.size() == 1 ? ",)" : ")";
 }
 
 std::string subscript_text(const Shape& view_shape, const std::vector<index::Slice>& slices) {

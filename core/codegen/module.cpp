@@ -351,13 +351,13 @@ std::string ModuleWriter::quoted(const std::string& text) {
 }
 
 std::string ModuleWriter::operand_text(const loop::View& view, const std::string& name) const {
-  const index::Access access = index::access(*program_.context, view.index, view.axes, buffer(view.buffer).dims);
-  PALLASCOPE_CHECK(access.plan.has_value(), "a library operand that no view can express");
-  const std::string text = read_text(name, false, buffer(view.buffer).dims, *access.plan);
+  const std::shared_ptr<const index::Access> access = program_.accesses->of(program_, view);
+  PALLASCOPE_CHECK(access->plan.has_value(), "a library operand that no view can express");
+  const std::string text = read_text(name, false, buffer(view.buffer).dims, *access->plan);
   // A broadcast axis is 1 in what is read: kernels broadcast where they compute, a product does not.
   Shape sizes;
   for (index::AxisId axis : view.axes) sizes.push_back(program_.context->axis(axis).extent);
-  return access.plan->result_shape == sizes ? text : fmt::format("jnp.broadcast_to({}, {})", text, tuple_text(sizes));
+  return access->plan->result_shape == sizes ? text : fmt::format("jnp.broadcast_to({}, {})", text, tuple_text(sizes));
 }
 
 ModuleWriter::Call& ModuleWriter::call_of(loop::StepId step) {

@@ -2,7 +2,7 @@
 
 #include <cctype>
 #include <cmath>
-#include <set>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,13 +30,15 @@ std::shared_ptr<const Piece> Text::take() {
 }
 
 std::vector<std::string> value_names(const trace::Graph& graph) {
-  static const std::set<std::string> taken = {
+  static const std::unordered_set<std::string> taken = {
       "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
       "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or",
       "pass", "raise", "return", "try", "while", "with", "yield", "jax", "jnp", "lax", "pl", "torch", "args", "mode", "call",
       "reference", "INPUTS", "OUTPUTS", "INTERPRET", "TORCH_TO_JAX", "taken", "checks", "results", "float", "int", "bool"};
-  std::set<std::string> used;
+  std::unordered_set<std::string> used;
   std::vector<std::string> names;
+  used.reserve(graph.values.size());
+  names.reserve(graph.values.size());
   for (const trace::Value& value : graph.values) {
     std::string name;
     for (char c : value.name) name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';

@@ -50,11 +50,14 @@ void place_dropouts(Graph& graph) {
     if (operator_name(node.target).find("dropout") == std::string_view::npos) continue;
     const std::optional<View> view = view_of(graph, node, 0);
     if (!view || view->kind != ViewKind::identity) continue;
-    TensorMeta& result = *graph.values[node.outputs[0]].tensor;
     const TensorMeta& base = *graph.values[view->base].tensor;
-    if (result.sizes != base.sizes) continue;
-    result.strides = base.strides;
-    result.storage_offset = base.storage_offset;
+    const TensorMeta& result = *graph.values[node.outputs[0]].tensor;
+    if (result.sizes != base.sizes || (result.strides == base.strides && result.storage_offset == base.storage_offset))
+      continue;
+    TensorMeta placed = result;
+    placed.strides = base.strides;
+    placed.storage_offset = base.storage_offset;
+    graph.values.edit(node.outputs[0]).tensor = std::move(placed);
   }
 }
 

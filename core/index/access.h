@@ -1,10 +1,13 @@
 // Room: index. `access`: how an index expression walks a buffer, and the plan that reads it with JAX views.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/index/expression.h"
@@ -105,6 +108,24 @@ struct AccessOptions {
 /// expression before it is returned: an access that cannot be proved is `general`.
 Access access(Context& context, Expression expression, const std::vector<AxisId>& axes,
               const std::vector<std::int64_t>& buffer_sizes, AccessOptions options = {});
+
+/// Accesses that were analysed before, by what they depend on: the expression over the positions of the axes, the axes'
+/// extents and names, and the buffer's sizes. Most accesses of a model are one of a few, since its layers repeat.
+/// Not thread-safe.
+class AccessMemo {
+ public:
+  /// As `access` without options; the same question in other axes is answered from memory.
+  std::shared_ptr<const Access> of(Context& context, Expression expression, const std::vector<AxisId>& axes,
+                                   const std::vector<std::int64_t>& buffer_sizes);
+
+ private:
+  using Key = std::vector<std::int64_t>;
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const noexcept;
+  };
+  std::unordered_map<Key, std::shared_ptr<const Access>, KeyHash> known_;
+  Key key_;  ///< of the current question, kept for its memory
+};
 
 /// The two expressions' terms side by side for a person: one row a term, in the order of the axes.
 struct AlignedTerm {

@@ -44,6 +44,7 @@ struct Context::Impl {
 
   // Deques, because callers keep references to axes and sums while they build further expressions.
   std::deque<Axis> axes;
+  std::vector<Expression> of_axes;  ///< each axis as an expression, invalid until somebody asks
   std::deque<Symbol> symbols;
   std::deque<Node> nodes;
   std::vector<std::int32_t> table;  ///< open addressing over `nodes`, -1 is free; its size is a power of two

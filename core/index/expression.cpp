@@ -164,9 +164,12 @@ Expression Context::constant(std::int64_t value) { return impl_->intern({value, 
 Expression Context::of(AxisId axis) {
   // The one value of an axis of extent 1 is 0, so it never shows up in an expression.
   if (this->axis(axis).extent == 1) return constant(0);
+  if (impl_->of_axes.size() <= axis.index()) impl_->of_axes.resize(impl_->axes.size());
+  Expression& known = impl_->of_axes[axis.index()];
+  if (known.valid()) return known;
   Term term;
   term.axis = axis;
-  return impl_->intern({0, {{term, 1}}});
+  return known = impl_->intern({0, {{term, 1}}});
 }
 
 Expression Context::of(SymbolId symbol) {
@@ -266,25 +269,27 @@ AxisId Context::merge_axes(const std::vector<AxisId>& parts) {
   return impl_->merges[parts] = impl_->add_axis(name, extent);
 }
 
-Expression Context::substitute(Expression e, const std::map<AxisId, Expression>& replacements) {
+template <class Replacement>
+Expression Context::substitute_each(Expression e, const Replacement& replacement) {
   // Operands are shared between quotients and remainders, so each is rebuilt once.
-  std::unordered_map<Expression, Expression> rebuilt;
-  const std::function<Expression(Expression)> rebuild = [&](Expression old) -> Expression {
+  std::vector<std::pair<Expression, Expression>> rebuilt;
+  const auto rebuild = [&](const auto& self, Expression old) -> Expression {
     const Sum& content = sum(old);
     Sum result;
     result.constant = content.constant;
     bool changed = false;
     for (const auto& [term, coefficient] : content.terms) {
       if (term.kind == TermKind::axis) {
-        if (const auto found = replacements.find(term.axis); found != replacements.end()) {
-          accumulate(result, sum(found->second), coefficient);
+        if (const Expression value = replacement(term.axis); value.valid()) {
+          accumulate(result, sum(value), coefficient);
           changed = true;
           continue;
         }
       } else if (term.operand.valid()) {
-        auto place = rebuilt.find(term.operand);
-        if (place == rebuilt.end()) place = rebuilt.emplace(term.operand, rebuild(term.operand)).first;
-        const Expression operand = place->second;
+        const auto known = std::find_if(rebuilt.begin(), rebuilt.end(),
+                                        [&](const auto& pair) { return pair.first == term.operand; });
+        const Expression operand = known != rebuilt.end() ? known->second : self(self, term.operand);
+        if (known == rebuilt.end()) rebuilt.emplace_back(term.operand, operand);
         if (operand != term.operand) {
           const Expression replaced = term.kind == TermKind::floor_div ? floor_div(operand, term.divisor)
                                                                        : mod(operand, term.divisor);
@@ -297,7 +302,22 @@ Expression Context::substitute(Expression e, const std::map<AxisId, Expression>&
     }
     return changed ? impl_->build(std::move(result)) : old;
   };
-  return rebuild(e);
+  return rebuild(rebuild, e);
+}
+
+Expression Context::substitute(Expression e, const std::map<AxisId, Expression>& replacements) {
+  return substitute_each(e, [&](AxisId axis) {
+    const auto found = replacements.find(axis);
+    return found == replacements.end() ? Expression() : found->second;
+  });
+}
+
+Expression Context::substitute(Expression e, std::span<const AxisId> axes, std::span<const Expression> values) {
+  PALLASCOPE_CHECK(axes.size() == values.size(), "one value an axis");
+  return substitute_each(e, [&](AxisId axis) {
+    const auto found = std::find(axes.begin(), axes.end(), axis);
+    return found == axes.end() ? Expression() : values[static_cast<std::size_t>(found - axes.begin())];
+  });
 }
 
 std::int64_t Context::evaluate(Expression e, const std::function<std::int64_t(AxisId)>& axis,

@@ -121,6 +121,8 @@ class Context {
   /// `e` with axes replaced; an axis that is not in the map stays. What was simplified by the range of an axis stays
   /// so: the result is `e` at the replacements wherever these lie within the axes' extents.
   Expression substitute(Expression e, const std::map<AxisId, Expression>& replacements);
+  /// The same with `values[k]` in the place of `axes[k]`.
+  Expression substitute(Expression e, std::span<const AxisId> axes, std::span<const Expression> values);
   /// The value of `e` at a point.
   [[nodiscard]] std::int64_t evaluate(Expression e, const std::function<std::int64_t(AxisId)>& axis,
                                       const std::function<std::int64_t(SymbolId)>& symbol = {}) const;
@@ -130,6 +132,10 @@ class Context {
   [[nodiscard]] std::string to_string(Expression e) const;
 
  private:
+  /// `replacement(axis)` is what stands in the place of an axis, invalid for one that stays.
+  template <class Replacement>
+  Expression substitute_each(Expression e, const Replacement& replacement);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -36,9 +36,13 @@ const index::Access& Accesses::of(const Program& program, NestId nest, int state
   auto& slot = row.at(static_cast<std::size_t>(statement));
   if (!slot) {
     const Statement& s = n.body[static_cast<std::size_t>(statement)];
-    slot = std::make_unique<index::Access>(index::access(*program.context, s.index, n.axes, program.buffers[s.buffer].dims));
+    slot = memo_.of(*program.context, s.index, n.axes, program.buffers[s.buffer].dims);
   }
   return *slot;
+}
+
+std::shared_ptr<const index::Access> Accesses::of(const Program& program, const View& view) {
+  return memo_.of(*program.context, view.index, view.axes, program.buffers[view.buffer].dims);
 }
 
 std::string_view outcome_name(Outcome outcome) {
@@ -113,16 +117,14 @@ index::Expression flatten(index::Context& context, const std::vector<index::Expr
 
 index::Expression at(index::Context& context, const View& view, const std::vector<index::Expression>& position) {
   PALLASCOPE_CHECK(position.size() == view.axes.size(), "one index a logical dimension");
-  std::map<index::AxisId, index::Expression> replacements;
-  for (std::size_t k = 0; k < position.size(); ++k) replacements.emplace(view.axes[k], position[k]);
-  return context.substitute(view.index, replacements);
+  return context.substitute(view.index, view.axes, position);
 }
 
 View row_major_view(Program& program, BufferId buffer, const std::vector<std::int64_t>& sizes) {
   View view{buffer, {}, {}};
   std::vector<index::Expression> index;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
-    view.axes.push_back(program.context->add_axis(fmt::format("d{}", k), sizes[k]));
+    view.axes.push_back(program.context->add_axis("d" + std::to_string(k), sizes[k]));
     index.push_back(program.context->of(view.axes.back()));
   }
   view.index = flatten(*program.context, index, sizes);

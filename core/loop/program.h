@@ -160,9 +160,12 @@ class Accesses {
  public:
   /// The access of statement `statement` (a load or a store) of `nest`, against its buffer's dims.
   const index::Access& of(const struct Program& program, NestId nest, int statement);
+  /// How `view` walks its buffer.
+  std::shared_ptr<const index::Access> of(const struct Program& program, const View& view);
 
  private:
-  std::vector<std::vector<std::unique_ptr<index::Access>>> known_;
+  std::vector<std::vector<std::shared_ptr<const index::Access>>> known_;
+  index::AccessMemo memo_;
 };
 
 struct Program {

@@ -93,7 +93,7 @@ NestBuilder::NestBuilder(Builder& builder, std::string name, const Sizes& sizes,
   }
   for (std::size_t d : order_) {
     const bool is_reduced = reduced_dims_[d];
-    nest_.axes.push_back(builder.context().add_axis(fmt::format("{}{}", is_reduced ? 'r' : 'i', d), sizes[d]));
+    nest_.axes.push_back(builder.context().add_axis((is_reduced ? "r" : "i") + std::to_string(d), sizes[d]));
     nest_.reduced.push_back(is_reduced);
     index_[d] = builder.context().of(nest_.axes.back());
   }
@@ -216,7 +216,7 @@ Tensor NestBuilder::store(int value, DType dtype, bool keep) {
     if (reduced_dims_[d] && !keep) continue;
     const std::int64_t extent = reduced_dims_[d] ? 1 : sizes_[d];
     tensor.sizes.push_back(extent);
-    const index::AxisId axis = builder_.context().add_axis(fmt::format("d{}", d), extent);
+    const index::AxisId axis = builder_.context().add_axis("d" + std::to_string(d), extent);
     tensor.view.axes.push_back(axis);
     if (reduced_dims_[d]) continue;
     terms.push_back(builder_.context().of(axis));
@@ -250,7 +250,7 @@ Tensor Builder::tensor(trace::ValueId value) const {
 
 loop::BufferId Builder::add_buffer(DType dtype, Sizes dims) {
   loop::Buffer buffer;
-  buffer.name = fmt::format("buf{}", program_.buffers.size());
+  buffer.name = "buf" + std::to_string(program_.buffers.size());
   buffer.dtype = dtype;
   buffer.dims = std::move(dims);
   return program_.buffers.add(std::move(buffer));
@@ -267,7 +267,7 @@ Tensor Builder::reindex(const Tensor& source, const Sizes& sizes, const std::fun
   result.view.buffer = source.view.buffer;
   Index position;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
-    result.view.axes.push_back(context().add_axis(fmt::format("d{}", k), sizes[k]));
+    result.view.axes.push_back(context().add_axis("d" + std::to_string(k), sizes[k]));
     position.push_back(context().of(result.view.axes.back()));
   }
   const Index at = make(position);

@@ -14,9 +14,7 @@ using loop::ReduceOp;
 
 /// An operand that JAX views can take from its buffer; else a copy that is.
 Tensor operand(Builder& builder, const Tensor& x, std::string_view name) {
-  const loop::Buffer& buffer = builder.program().buffers[x.view.buffer];
-  const index::Access access = index::access(builder.context(), x.view.index, x.view.axes, buffer.dims);
-  if (access.plan) return x;
+  if (builder.program().accesses->of(builder.program(), x.view)->plan) return x;
   return builder.materialise(x, name);
 }
 

@@ -30,7 +30,7 @@ loop::View view_of(Builder& builder, loop::BufferId buffer, const trace::TensorM
   Index terms;
   Sizes coefficients;
   for (std::size_t k = 0; k < meta.sizes.size(); ++k) {
-    view.axes.push_back(builder.context().add_axis(fmt::format("d{}", k), meta.sizes[k]));
+    view.axes.push_back(builder.context().add_axis("d" + std::to_string(k), meta.sizes[k]));
     terms.push_back(builder.context().of(view.axes.back()));
     coefficients.push_back(layout.place[k] < 0 ? 0 : dense[static_cast<std::size_t>(layout.place[k])]);
   }

@@ -1,6 +1,7 @@
 #include "core/schedule/schedule.h"
 
-#include <map>
+#include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "core/schedule/fuse.h"
@@ -30,11 +31,15 @@ void log_lowering(Schedule& schedule) {
 }
 
 void number(Schedule& schedule) {
-  std::map<std::tuple<DecisionKind, std::vector<trace::NodeId>, std::vector<trace::NodeId>>, int> seen;
-  for (std::size_t k = 0; k < schedule.decisions.size(); ++k) {
-    Decision& d = schedule.decisions[k];
-    d.id = DecisionId(k);
-    d.occurrence = seen[{d.kind, d.left, d.right}]++;
+  std::vector<Decision>& decisions = schedule.decisions;
+  const auto identity = [&](std::size_t k) { return std::tie(decisions[k].kind, decisions[k].left, decisions[k].right); };
+  std::vector<std::size_t> order(decisions.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return identity(a) < identity(b); });
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    Decision& d = decisions[order[k]];
+    d.id = DecisionId(order[k]);
+    d.occurrence = k > 0 && identity(order[k - 1]) == identity(order[k]) ? decisions[order[k - 1]].occurrence + 1 : 0;
   }
 }
 

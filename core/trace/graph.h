@@ -134,8 +134,8 @@ struct Output {
 struct Graph {
   std::string name;  ///< `forward`, `graph 1`, ...
   std::string kind;  ///< `inference`, `forward`, `backward`, `export`
-  Store<ValueId, Value> values;
-  Store<NodeId, Node> nodes;
+  SharedStore<ValueId, Value> values;
+  SharedStore<NodeId, Node> nodes;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
 

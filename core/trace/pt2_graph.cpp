@@ -436,10 +436,11 @@ class ModelReader : private Pt2TensorReader {
     if (problem_ || !names_.emplace(name, elements[static_cast<std::size_t>(index)]).second)
       return refuse("defines a name twice");
     // Only an output that has no name of its own takes this one; a second getitem is just another name.
-    Value& value = graph_.values[elements[static_cast<std::size_t>(index)]];
+    const ValueId id = elements[static_cast<std::size_t>(index)];
+    const Value& value = graph_.values[id];
     if (value.producer.valid() &&
         value.name == graph_.nodes[value.producer].name + "." + std::to_string(value.output_index))
-      value.name = name;
+      graph_.values.edit(id).name = name;
     node_.clear();
   }
 
