@@ -164,7 +164,7 @@ index::Expression NestBuilder::symbol(int value, std::int64_t low, std::int64_t 
   symbol.name = fmt::format("{}_s{}", nest_.name, nest_.symbols.size());
   symbol.origin = static_cast<std::int64_t>(builder_.program().nests.size()) * 100000 + value;
   symbol.low = low;
-  symbol.high = high;
+  symbol.high = std::max(low, high);  // an axis of extent 0 has no legal index: the check of any then raises
   const index::SymbolId id = builder_.context().add_symbol(symbol);
   nest_.symbols.push_back({id, value, low, high, checked});
   return builder_.context().of(id);

@@ -88,9 +88,9 @@ loop::Scalar first_of(std::string_view reduce, DType dtype) {
   return least ? (is_signed_integer(dtype) ? -most - 1 : std::int64_t{0}) : most;
 }
 
-/// Reduces the values of `points` into `self`, accumulating in `wide`.
+/// Reduces the values of `points` into `self`, accumulating in `wide`, and for a mean counting them in `counting`.
 Lowered reduce_points(Call& call, const Tensor& self, const Points& points, std::string reduce, bool include_self, DType wide,
-                      const std::function<int(NestBuilder&)>& value) {
+                      DType counting, const std::function<int(NestBuilder&)>& value) {
   if (reduce == "add") reduce = "sum";
   if (reduce == "multiply") reduce = "prod";
   const bool mean = reduce == "mean";
@@ -107,21 +107,21 @@ Lowered reduce_points(Call& call, const Tensor& self, const Points& points, std:
                                             : StoreMode::add;
   scatter_points(call, mean ? name + ".sum" : name, target, points, mode, value);
   if (!mean) return finish_scatter(call, target);
-  const Tensor count = filled(call, "counted", self.sizes, DType::i64, include_self ? 1 : 0);
+  const Tensor count = filled(call, "counted", self.sizes, counting, include_self ? 1 : 0);
   scatter_points(call, name + ".count", count, points, StoreMode::add,
-                 [&](NestBuilder& nest) { return nest.constant(std::int64_t{1}, DType::i64); });
+                 [&](NestBuilder& nest) { return nest.constant(to_scalar(1, counting), counting); });
   const trace::TensorMeta& meta = call.meta();
   const Tensor result = builder.pointwise(
       name, target.sizes, meta.dtype,
       [&](NestBuilder& nest) {
         const int total = nest.cast(nest.load(target), meta.dtype);
-        const int counted = nest.op(ComputeOp::maximum, nest.load(count), nest.constant(std::int64_t{1}, DType::i64));
-        if (!is_float(meta.dtype)) {
-          const int by = nest.cast(counted, meta.dtype);
-          return nest.op(ComputeOp::integer_div_floor, total, by);
-        }
+        // PyTorch counts in the tensor's own dtype, whatever that can hold.
+        const int counted = nest.cast(nest.load(count), meta.dtype);
+        const int none = nest.constant(to_scalar(0, meta.dtype), meta.dtype), one = nest.constant(to_scalar(1, meta.dtype), meta.dtype);
+        const int by = nest.where(nest.compare(ComputeOp::eq, counted, none), one, counted);
+        if (!is_float(meta.dtype)) return nest.op(ComputeOp::integer_div_floor, total, by);
         const DType c = compute_dtype(meta.dtype);
-        return nest.exact_div(nest.cast(total, c), nest.cast(nest.cast(counted, meta.dtype), c));
+        return nest.exact_div(nest.cast(total, c), nest.cast(by, c));
       },
       target.sizes == meta.sizes ? &meta : nullptr);
   call.define(builder.reshape(result, meta.sizes));
@@ -170,7 +170,8 @@ Lowered scatter_reduce(Call& call) {
   const Scatter s(call);
   if (!s.in_kernel()) return declined_dtype();
   const std::string reduce = call.node.target == "aten.scatter_add.default" ? "sum" : call.text(4, "reduce");
-  return reduce_points(call, s.self, s.points, reduce, call.boolean(99, "include_self", true), compute_dtype(s.self.dtype),
+  const DType wide = compute_dtype(s.self.dtype);
+  return reduce_points(call, s.self, s.points, reduce, call.boolean(99, "include_self", true), wide, wide,
                        [&](NestBuilder& nest) { return s.value(call, nest); });
 }
 
@@ -203,6 +204,12 @@ struct Slices {
   [[nodiscard]] bool in_kernel() const {
     return is_kernel_dtype(self.dtype) && integer_index(index) && (!source || is_kernel_dtype(source->dtype));
   }
+  /// The dtype in which slices are added. PyTorch takes its scatter_add for the outermost and the innermost dimension,
+  /// and that sums 16-bit floats in f32; its other ways round at each addition.
+  [[nodiscard]] DType summing() const {
+    const bool by_scatter = self.rank() > 1 && (d == 0 || d + 1 == self.sizes.size()) && index.dtype == DType::i64;
+    return by_scatter ? compute_dtype(self.dtype) : self.dtype;
+  }
 };
 
 Lowered index_copy(Call& call) {
@@ -231,10 +238,7 @@ Lowered index_add(Call& call) {
   if (!s.in_kernel()) return declined_dtype();
   const loop::Scalar alpha = call.scalar(4, "alpha", std::int64_t{1});
   const bool plain = as_double(alpha) == 1;
-  // PyTorch takes its scatter_add for the outermost and the innermost dimension, and that sums 16-bit floats in f32;
-  // its other ways round at each addition.
-  const bool by_scatter = s.self.rank() > 1 && (s.d == 0 || s.d + 1 == s.self.sizes.size()) && plain && s.index.dtype == DType::i64;
-  const Tensor target = kept(call, s.self, by_scatter ? compute_dtype(s.self.dtype) : s.self.dtype);
+  const Tensor target = kept(call, s.self, plain ? s.summing() : s.self.dtype);
   scatter_points(call, call.node.name, target, s.points, StoreMode::add, [&](NestBuilder& nest) {
     const int value = nest.load_at(*s.source, nest.index());
     if (plain) return value;
@@ -248,7 +252,7 @@ Lowered index_add(Call& call) {
 Lowered index_reduce(Call& call) {
   const Slices s(call, false);
   if (!s.in_kernel()) return declined_dtype();
-  return reduce_points(call, s.self, s.points, call.text(4, "reduce"), call.boolean(99, "include_self", true), s.self.dtype,
+  return reduce_points(call, s.self, s.points, call.text(4, "reduce"), call.boolean(99, "include_self", true), s.self.dtype, s.summing(),
                        [&](NestBuilder& nest) { return nest.load_at(*s.source, nest.index()); });
 }
 

@@ -128,10 +128,9 @@ Lowered histc(Call& call) {
   const Tensor target = filled(call, "start", {bins}, meta.dtype, 0);
   if (count == 0) return finish_scatter(call, target);
   const DType c = compute_dtype(x.dtype);
-  const bool by_data = low == high;
   // The data's bounds; one apart on each side where they are equal, and PyTorch raises where they are not finite.
   std::optional<Tensor> least, most;
-  if (by_data && low == 0) {
+  if (low == high) {
     for (const bool upper : {false, true}) {
       const std::string name = call.node.name + (upper ? ".max" : ".min");
       (upper ? most : least) = builder.reduction(name, {count}, {0}, upper ? ReduceOp::max : ReduceOp::min, x.dtype, x.dtype, true,
@@ -139,10 +138,7 @@ Lowered histc(Call& call) {
     }
   }
   const auto bounds = [&](NestBuilder& nest) {
-    if (!least) {
-      const double apart = by_data ? 1 : 0;
-      return std::pair(nest.constant(low - apart, c), nest.constant(high + apart, c));
-    }
+    if (!least) return std::pair(nest.constant(low, c), nest.constant(high, c));
     const int a = nest.cast(nest.load_at(*least, {nest.constant_index(0)}), c), b = nest.cast(nest.load_at(*most, {nest.constant_index(0)}), c);
     const int same = nest.compare(ComputeOp::eq, a, b), one = nest.number(1, a);
     const int finite = nest.compute(ComputeOp::isfinite, DType::b8, {nest.sub(b, a)});
