@@ -223,6 +223,8 @@ std::string Maker::inline_sentence() const {
     case Reason::kept_reduction:
       return fmt::format("{} is kept: it reduces, and {} would repeat the whole reduction for every element.",
                          producer, consumer);
+    case Reason::kept_scan:
+      return fmt::format("{} is kept: it scans an axis, and {} would repeat the scan for every element.", producer, consumer);
     case Reason::kept_output:
       return fmt::format(
           "{} is kept: its result is an output, or feeds a library or torch call, so it must be stored "

@@ -98,4 +98,16 @@ enum class ReduceOp : std::uint8_t { sum, prod, max, min, any, all, argmax, argm
 /// `sum`, `max`, ...
 std::string_view reduce_name(ReduceOp op);
 
+/// What a scan keeps up to and with each element.
+enum class ScanOp : std::uint8_t { sum, prod, max, min, logsumexp };
+/// `sum`, `max`, ...
+std::string_view scan_name(ScanOp op);
+
+/// How a store meets what its buffer holds. `plain` fills elements that nothing else fills, through slices. The others
+/// go through computed indices, point after point in the order of the nest, into a buffer that is filled already: two
+/// points may name one element.
+enum class StoreMode : std::uint8_t { plain, set, add, mul, max, min };
+/// `plain`, `add`, ...
+std::string_view store_mode_name(StoreMode mode);
+
 }  // namespace pallascope::loop

@@ -14,6 +14,10 @@ std::int64_t Buffer::numel() const {
 
 bool Nest::has_reduction() const { return std::find(reduced.begin(), reduced.end(), true) != reduced.end(); }
 
+bool Nest::has_scan() const {
+  return std::any_of(body.begin(), body.end(), [](const Statement& s) { return s.kind == StatementKind::scan; });
+}
+
 BufferId Nest::output() const {
   for (const Statement& s : body)
     if (s.kind == StatementKind::store) return s.buffer;
@@ -84,7 +88,12 @@ std::string statement_text(const Program& program, const Nest& nest, std::size_t
       return fmt::format("%{} = reduce_{} {} over {} : {}", position, reduce_name(s.reduce), operands, over,
                          dtype_name(s.dtype));
     }
-    case StatementKind::store: return fmt::format("store {}[{}] = {}", buffer(), index(), operands);
+    case StatementKind::scan:
+      return fmt::format("%{} = scan_{} {} along {} : {}", position, scan_name(s.scan), operands,
+                         program.context->axis(s.axis).name, dtype_name(s.dtype));
+    case StatementKind::store:
+      return fmt::format("store{} {}[{}] = {}", s.mode == StoreMode::plain ? "" : fmt::format("_{}", store_mode_name(s.mode)),
+                         buffer(), index(), operands);
   }
   return {};
 }

@@ -63,7 +63,7 @@ struct View {
 
 using Scalar = std::variant<bool, std::int64_t, double>;
 
-enum class StatementKind : std::uint8_t { load, constant, index_value, compute, reduce, store };
+enum class StatementKind : std::uint8_t { load, constant, index_value, compute, reduce, scan, store };
 
 /// One statement of a nest; statements refer to earlier ones of the same nest by position.
 struct Statement {
@@ -74,7 +74,10 @@ struct Statement {
   Scalar scalar = std::int64_t{0};   ///< constant
   ComputeOp compute = ComputeOp::add;
   ReduceOp reduce = ReduceOp::sum;
-  std::vector<int> operands;         ///< compute: arity many; reduce, store: one
+  ScanOp scan = ScanOp::sum;
+  index::AxisId axis;                ///< scan: the axis of the nest that it runs along
+  StoreMode mode = StoreMode::plain; ///< store
+  std::vector<int> operands;         ///< compute: arity many; reduce, scan, store: one
   trace::NodeId origin;              ///< the ATen node (of the functional graph) that it comes from
 };
 
@@ -93,7 +96,8 @@ struct ValueCheck {
 };
 
 /// A loop nest: `axes` in order, some of them reduced. Every value has one dimension an axis (1 where it does not
-/// vary). A reduce statement reduces over all axes that are marked reduced.
+/// vary). A reduce statement reduces over all axes that are marked reduced; a scan statement runs along one axis and keeps
+/// the value's shape.
 struct Nest {
   std::string name;  ///< `sum_2`, `native_layer_norm.mean`, ...
   std::vector<index::AxisId> axes;
@@ -105,6 +109,7 @@ struct Nest {
   std::vector<trace::NodeId> origins;   ///< all ATen nodes in it (inlined producers included), ascending
 
   [[nodiscard]] bool has_reduction() const;
+  [[nodiscard]] bool has_scan() const;
   /// The buffer that the nest writes (a nest has exactly one store).
   [[nodiscard]] BufferId output() const;
   /// Distinct buffers that it loads, in order of first use.

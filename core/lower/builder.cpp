@@ -157,14 +157,16 @@ int NestBuilder::index_value(index::Expression e, DType dtype) {
   return push(std::move(s));
 }
 
-index::Expression NestBuilder::symbol(int value, std::int64_t low, std::int64_t high) {
+index::Expression NestBuilder::constant_index(std::int64_t value) const { return builder_.context().constant(value); }
+
+index::Expression NestBuilder::symbol(int value, std::int64_t low, std::int64_t high, bool checked) {
   index::Symbol symbol;
   symbol.name = fmt::format("{}_s{}", nest_.name, nest_.symbols.size());
   symbol.origin = static_cast<std::int64_t>(builder_.program().nests.size()) * 100000 + value;
   symbol.low = low;
-  symbol.high = high;
+  symbol.high = std::max(low, high);  // an axis of extent 0 has no legal index: the check of any then raises
   const index::SymbolId id = builder_.context().add_symbol(symbol);
-  nest_.symbols.push_back({id, value, low, high, true});
+  nest_.symbols.push_back({id, value, low, high, checked});
   return builder_.context().of(id);
 }
 
@@ -188,6 +190,16 @@ int NestBuilder::reduce(loop::ReduceOp op, int value, DType dtype) {
   s.kind = StatementKind::reduce;
   s.dtype = dtype;
   s.reduce = op;
+  s.operands = {value};
+  return push(std::move(s));
+}
+
+int NestBuilder::scan(loop::ScanOp op, int value, std::size_t dim) {
+  loop::Statement s;
+  s.kind = StatementKind::scan;
+  s.dtype = dtype(value);
+  s.scan = op;
+  s.axis = nest_.axes.at(static_cast<std::size_t>(std::find(order_.begin(), order_.end(), dim) - order_.begin()));
   s.operands = {value};
   return push(std::move(s));
 }
@@ -226,12 +238,13 @@ Tensor NestBuilder::store(int value, DType dtype, bool keep) {
   return tensor;
 }
 
-void NestBuilder::store_into(loop::BufferId buffer, index::Expression where, int value) {
+void NestBuilder::store_into(loop::BufferId buffer, index::Expression where, int value, loop::StoreMode mode) {
   loop::Statement s;
   s.kind = StatementKind::store;
   s.dtype = builder_.program().buffers[buffer].dtype;
   s.buffer = buffer;
   s.index = where;
+  s.mode = mode;
   s.operands = {value};
   PALLASCOPE_CHECK(s.dtype == dtype(value), nest_.name);
   push(std::move(s));

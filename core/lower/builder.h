@@ -64,8 +64,11 @@ class NestBuilder {
   int load(const Tensor& tensor);
   int constant(loop::Scalar scalar, DType dtype);
   int index_value(index::Expression e, DType dtype);
+  [[nodiscard]] index::Expression constant_index(std::int64_t value) const;
   /// The value as an index; `low..high` after wrapping is the legal range, checked at run time.
-  index::Expression symbol(int value, std::int64_t low, std::int64_t high);
+  index::Expression symbol(int value, std::int64_t low, std::int64_t high) { return symbol(value, low, high, true); }
+  /// The value as an index that is within `low..high` by how it was computed.
+  index::Expression known_symbol(int value, std::int64_t low, std::int64_t high) { return symbol(value, low, high, false); }
 
   /// The value is an integer divisor: PyTorch raises if it is 0 anywhere.
   void check_nonzero(int value) { nest_.checks.push_back({value}); }
@@ -86,6 +89,8 @@ class NestBuilder {
   int where(int condition, int a, int b) { return compute(loop::ComputeOp::where, dtype(a), {condition, a, b}); }
   int compare(loop::ComputeOp op, int a, int b) { return compute(op, DType::b8, {a, b}); }
   int reduce(loop::ReduceOp op, int value, DType dtype);
+  /// `value` scanned along logical dimension `dim`, from its first element on.
+  int scan(loop::ScanOp op, int value, std::size_t dim);
   /// `value - top`, where `top` is the maximum that `value` is one of: exactly 0 where they are equal (NaN for equal
   /// infinities, as subtraction gives). XLA contracts a*b - top into one rounding, and without this the row's own
   /// maximum comes out as the rounding error of a*b, which exp turns into infinity for large products.
@@ -97,9 +102,10 @@ class NestBuilder {
   /// without the reduced dimensions, or with extent 1 for them if `keep`.
   Tensor store(int value, DType dtype, bool keep = false);
   /// Stores into `buffer` at the flat element `where`: one of several nests that fill one buffer.
-  void store_into(loop::BufferId buffer, index::Expression where, int value);
+  void store_into(loop::BufferId buffer, index::Expression where, int value, loop::StoreMode mode = loop::StoreMode::plain);
 
  private:
+  index::Expression symbol(int value, std::int64_t low, std::int64_t high, bool checked);
   int push(loop::Statement statement);
   loop::NestId finish();
 
@@ -231,6 +237,10 @@ std::vector<Entry> reduction_entries();
 std::vector<Entry> normalisation_entries();
 std::vector<Entry> channel_norm_entries();
 std::vector<Entry> indexing_entries();
+std::vector<Entry> scan_entries();
+std::vector<Entry> scatter_entries();
+std::vector<Entry> regular_scatter_entries();
+std::vector<Entry> search_entries();
 std::vector<Entry> library_entries();
 
 }  // namespace pallascope::lower

@@ -3,21 +3,25 @@
 
 #include <fmt/format.h>
 
-#include "core/lower/builder.h"
+#include "core/lower/index_list.h"
+#include "core/lower/scatter.h"
 
 namespace pallascope::lower {
 namespace {
 
 using loop::ComputeOp;
 
-bool integer_index(const Tensor& index) { return index.dtype == DType::i64 || index.dtype == DType::i32; }
-
-/// An index value where negatives count from the end, as Python does.
-index::Expression wrapped(NestBuilder& nest, int value, std::int64_t extent) {
+/// An index where negatives count from the end.
+int from_front(NestBuilder& nest, int value, std::int64_t extent) {
   const DType d = nest.dtype(value);
   const int negative = nest.compare(ComputeOp::lt, value, nest.constant(std::int64_t{0}, d));
-  const int from_end = nest.add(value, nest.constant(extent, d));
-  return nest.symbol(nest.where(negative, from_end, value), 0, extent - 1);
+  return nest.where(negative, nest.add(value, nest.constant(extent, d)), value);
+}
+
+/// The element at `position`; 0 where `x` has none, since the check of the index then raises.
+int element(NestBuilder& nest, const Tensor& x, const Index& position) {
+  if (std::find(x.sizes.begin(), x.sizes.end(), 0) != x.sizes.end()) return nest.constant(to_scalar(0, x.dtype), x.dtype);
+  return nest.load_at(x, position);
 }
 
 /// embedding(weight, indices): one row of weight an index; negative indices are errors.
@@ -26,99 +30,186 @@ Lowered embedding(Call& call) {
   const trace::TensorMeta& meta = call.meta();
   if (!is_kernel_dtype(weight.dtype) || !integer_index(indices)) return declined_dtype();
   if (weight.rank() != 2 || meta.rank() == 0) throw MalformedNode{"a weight that is no matrix"};
-  if (weight.sizes[0] == 0 && meta.numel() > 0) return declined("an embedding without rows");
   call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
     const Index position(nest.index().begin(), nest.index().end() - 1);
     const index::Expression row = nest.symbol(nest.load_at(indices, position), 0, weight.sizes[0] - 1);
-    return nest.load_at(weight, {row, nest.index().back()});
+    return element(nest, weight, {row, nest.index().back()});
   }));
   return as_kernel();
 }
 
 /// index_select(x, dim, index)
 Lowered index_select(Call& call) {
-  const Tensor x = call.tensor(0, "self"), indices = call.tensor(2, "index");
+  const Tensor x = at_least_1d(call.builder, call.tensor(0, "self"));
+  const Tensor indices = at_least_1d(call.builder, call.tensor(2, "index"));
   const trace::TensorMeta& meta = call.meta();
   if (!is_kernel_dtype(x.dtype) || !integer_index(indices)) return declined_dtype();
-  if (x.rank() == 0 || indices.rank() == 0) return declined("index_select of rank 0");
   const std::size_t d = Call::dim(call.integer(1, "dim"), x.rank());
-  if (x.sizes[d] == 0 && meta.numel() > 0) return declined("an indexed axis of extent 0");
-  call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
+  Sizes sizes = x.sizes;
+  sizes[d] = indices.sizes[0];
+  const Tensor taken = call.builder.pointwise(call.node.name, sizes, meta.dtype, [&](NestBuilder& nest) {
     Index position = nest.index();
     position[d] = nest.symbol(nest.load_at(indices, {nest.index(d)}), 0, x.sizes[d] - 1);
-    return nest.load_at(x, position);
-  }));
+    return element(nest, x, position);
+  });
+  call.define(call.builder.reshape(taken, meta.sizes));
   return as_kernel();
 }
 
 /// gather(x, dim, index): out[i][j] = x[index[i][j]][j]; index may be smaller than x.
 Lowered gather(Call& call) {
-  const Tensor x = call.tensor(0, "self"), indices = call.tensor(2, "index");
+  const Tensor x = at_least_1d(call.builder, call.tensor(0, "self"));
+  const Tensor indices = at_least_1d(call.builder, call.tensor(2, "index"));
   const trace::TensorMeta& meta = call.meta();
   if (!is_kernel_dtype(x.dtype) || !integer_index(indices)) return declined_dtype();
-  if (x.rank() == 0 || indices.rank() != x.rank()) return declined("gather of rank 0");
+  if (indices.rank() != x.rank()) throw MalformedNode{"an index of another rank"};
   const std::size_t d = Call::dim(call.integer(1, "dim"), x.rank());
-  if (x.sizes[d] == 0 && meta.numel() > 0) return declined("an indexed axis of extent 0");
-  call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
+  const Tensor taken = call.builder.pointwise(call.node.name, indices.sizes, meta.dtype, [&](NestBuilder& nest) {
     Index position = nest.index();
     position[d] = nest.symbol(nest.load_at(indices, nest.index()), 0, x.sizes[d] - 1);
-    return nest.load_at(x, position);
+    return element(nest, x, position);
+  });
+  call.define(call.builder.reshape(taken, meta.sizes));
+  return as_kernel();
+}
+
+/// take(x, index): elements of x in row-major order.
+Lowered take(Call& call) {
+  Tensor x = call.tensor(0, "self");
+  const Tensor indices = call.tensor(1, "index");
+  const trace::TensorMeta& meta = call.meta();
+  if (!is_kernel_dtype(x.dtype) || !integer_index(indices)) return declined_dtype();
+  const std::int64_t count = element_count(x.sizes);
+  x = call.builder.reshape(x, {count});
+  call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
+    return element(nest, x, {wrapped(nest, nest.load(indices), count)});
   }));
   return as_kernel();
 }
 
-/// index(x, [i, None, j]): advanced indexing. The broadcast index dimensions stand where the first index was if the
-/// indices are neighbours, else in front.
+/// index(x, [i, None, j])
 Lowered index_tensor(Call& call) {
   const Tensor x = call.tensor(0, "self");
   const trace::TensorMeta& meta = call.meta();
   if (!is_kernel_dtype(x.dtype)) return declined_dtype();
-  const trace::Argument* argument = call.argument(1, "indices");
-  const auto* list = argument == nullptr ? nullptr : argument->get<trace::ArgumentList>();
-  if (list == nullptr) return declined("index without a list");
-  std::vector<std::optional<Tensor>> indices(x.sizes.size());
-  std::size_t broadcast_rank = 0;
-  std::vector<std::size_t> indexed;
-  for (std::size_t k = 0; k < list->size() && k < indices.size(); ++k) {
-    const auto* value = (*list)[k].get<trace::ValueId>();
-    if (value == nullptr) continue;
-    indices[k] = call.builder.tensor(*value);
-    if (!integer_index(*indices[k])) return declined("a mask as an index: the result's size depends on data");
-    if (x.sizes[k] == 0 && meta.numel() > 0) return declined("an indexed axis of extent 0");
-    broadcast_rank = std::max(broadcast_rank, indices[k]->sizes.size());
-    indexed.push_back(k);
-  }
-  if (indexed.empty()) return declined("index without a tensor");
-  const bool neighbours = indexed.back() - indexed.front() + 1 == indexed.size();
-  const std::size_t place = neighbours ? indexed.front() : 0;
-  call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
-    Index position;
-    std::size_t next = 0;
-    for (std::size_t k = 0; k < x.sizes.size(); ++k) {
-      if (next == place) next += broadcast_rank;
-      if (!indices[k]) {
-        position.push_back(nest.index(next++));
-        continue;
-      }
-      const Tensor& i = *indices[k];
-      Index at;
-      for (std::size_t q = 0; q < i.sizes.size(); ++q)
-        at.push_back(i.sizes[q] == 1 ? call.builder.context().constant(0)
-                                     : nest.index(place + broadcast_rank - i.sizes.size() + q));
-      position.push_back(wrapped(nest, nest.load_at(i, at), x.sizes[k]));
-    }
-    return nest.load_at(x, position);
+  const IndexList list = index_list(call, x);
+  if (!list.declined.empty()) return declined(list.declined);
+  call.define(call.builder.pointwise(call.node.name, list.sizes, meta.dtype, [&](NestBuilder& nest) {
+    return element(nest, x, list.position(nest, x, nest.index()));
+  }));
+  return as_kernel();
+}
+
+/// _unsafe_masked_index(x, mask, [i, j], fill): fill where the mask is false, whatever the index there. An index that is
+/// out of range under a true mask is the graph's own business, as in PyTorch, which moves it into range.
+Lowered masked_index(Call& call) {
+  const Tensor x = call.tensor(0, "self"), mask = call.tensor(1, "mask");
+  const trace::TensorMeta& meta = call.meta();
+  if (!is_kernel_dtype(x.dtype) || !is_bool(mask.dtype)) return declined_dtype();
+  const IndexList list = index_list(call, x, 2, IndexUse::clamped);
+  if (!list.declined.empty()) return declined(list.declined);
+  const loop::Scalar fill = call.scalar(3, "fill");
+  call.define(call.builder.pointwise(call.node.name, list.sizes, meta.dtype, [&](NestBuilder& nest) {
+    const int value = element(nest, x, list.position(nest, x, nest.index()));
+    return nest.where(nest.load(mask), value, nest.constant(fill, x.dtype));
   }));
   return as_kernel();
 }
 
 }  // namespace
 
+index::Expression wrapped(NestBuilder& nest, int value, std::int64_t extent) {
+  return nest.symbol(from_front(nest, value, extent), 0, extent - 1);
+}
+
+Index IndexList::position(NestBuilder& nest, const Tensor& x, const Index& at) const {
+  Index found;
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < x.sizes.size(); ++k) {
+    if (next == place) next += rank;
+    if (!indices[k]) {
+      found.push_back(at[next++]);
+      continue;
+    }
+    const Tensor& i = *indices[k];
+    Index here;
+    for (std::size_t q = 0; q < i.sizes.size(); ++q)
+      here.push_back(i.sizes[q] == 1 ? nest.constant_index(0) : at[place + rank - i.sizes.size() + q]);
+    const int value = nest.load_at(i, here);
+    if (use == IndexUse::checked) {
+      found.push_back(wrapped(nest, value, x.sizes[k]));
+      continue;
+    }
+    const DType d = nest.dtype(value);
+    const std::int64_t extent = x.sizes[k], last = std::max<std::int64_t>(0, extent - 1);
+    const int low = nest.op(ComputeOp::maximum, value, nest.constant(-extent, d));
+    found.push_back(nest.known_symbol(from_front(nest, nest.op(ComputeOp::minimum, low, nest.constant(last, d)), extent), 0, last));
+  }
+  return found;
+}
+
+IndexList index_list(const Call& call, const Tensor& x, std::size_t argument, IndexUse use) {
+  IndexList found;
+  found.use = use;
+  const trace::Argument* given = call.argument(argument, "indices");
+  const auto* list = given == nullptr ? nullptr : given->get<trace::ArgumentList>();
+  if (list == nullptr || list->size() > x.sizes.size()) throw MalformedNode{"a list of indices that does not fit"};
+  found.indices.resize(x.sizes.size());
+  std::vector<std::size_t> indexed;
+  Sizes common;
+  for (std::size_t k = 0; k < list->size(); ++k) {
+    const auto* value = (*list)[k].get<trace::ValueId>();
+    if (value == nullptr) continue;
+    const Tensor index = call.builder.tensor(*value);
+    if (!integer_index(index)) {
+      found.declined = "a mask as an index: the result's size depends on data";
+      return found;
+    }
+    indexed.push_back(k);
+    const std::size_t more = std::max(common.size(), index.sizes.size());
+    common.insert(common.begin(), more - common.size(), 1);
+    for (std::size_t q = 0; q < index.sizes.size(); ++q) {
+      std::int64_t& n = common[more - index.sizes.size() + q];
+      if (n != 1 && index.sizes[q] != 1 && n != index.sizes[q]) throw MalformedNode{"indices that do not broadcast"};
+      if (index.sizes[q] != 1) n = index.sizes[q];
+    }
+    found.indices[k] = index;
+  }
+  if (indexed.empty()) {
+    found.declined = "indexing without an index";
+    return found;
+  }
+  const bool neighbours = indexed.back() - indexed.front() + 1 == indexed.size();
+  found.place = neighbours ? indexed.front() : 0;
+  found.rank = common.size();
+  for (std::size_t k = 0; k < x.sizes.size(); ++k)
+    if (!found.indices[k]) found.sizes.push_back(x.sizes[k]);
+  found.sizes.insert(found.sizes.begin() + static_cast<std::ptrdiff_t>(found.place), common.begin(), common.end());
+  return found;
+}
+
+std::optional<MaskIndex> lone_mask(const Call& call) {
+  const trace::Argument* given = call.argument(1, "indices");
+  const auto* list = given == nullptr ? nullptr : given->get<trace::ArgumentList>();
+  std::optional<MaskIndex> found;
+  for (std::size_t k = 0; list != nullptr && k < list->size(); ++k) {
+    const auto* value = (*list)[k].get<trace::ValueId>();
+    if (value == nullptr) continue;
+    const Tensor mask = call.builder.tensor(*value);
+    if (found || !(is_bool(mask.dtype) || mask.dtype == DType::u8)) return std::nullopt;
+    found = MaskIndex{mask, k};
+  }
+  return found;
+}
+
 std::vector<Entry> indexing_entries() {
   return {{"aten.embedding.default", "indexing", embedding},
           {"aten.index_select.default", "indexing", index_select},
           {"aten.gather.default", "indexing", gather},
-          {"aten.index.Tensor", "indexing", index_tensor}};
+          {"aten.take.default", "indexing", take},
+          {"aten.index.Tensor", "indexing", index_tensor},
+          {"aten._unsafe_index.Tensor", "indexing", index_tensor},
+          {"aten._unsafe_masked_index.default", "indexing", masked_index}};
 }
 
 }  // namespace pallascope::lower

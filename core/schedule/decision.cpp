@@ -20,6 +20,7 @@ std::string_view reason_name(Reason reason) {
     case Reason::inlined_no_loads: return "inlined_no_loads";
     case Reason::inlined_index: return "inlined_index";
     case Reason::kept_reduction: return "kept_reduction";
+    case Reason::kept_scan: return "kept_scan";
     case Reason::kept_output: return "kept_output";
     case Reason::kept_identity: return "kept_identity";
     case Reason::kept_too_costly: return "kept_too_costly";
@@ -44,6 +45,7 @@ std::string_view reason_words(Reason reason) {
     case Reason::inlined_no_loads: return "the producer reads nothing, so computing it again is free";
     case Reason::inlined_index: return "a consumer reads a part of it or out of order: its inputs are read there instead";
     case Reason::kept_reduction: return "the producer reduces; inlining would repeat the reduction for every element";
+    case Reason::kept_scan: return "the producer scans an axis; inlining would repeat the scan for every element";
     case Reason::kept_output: return "its buffer is an output, or feeds a library or torch call";
     case Reason::kept_identity: return "consumers read it whole and in order: fusion shares it without computing it again";
     case Reason::kept_too_costly: return "inlining would compute it too many times";

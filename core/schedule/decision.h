@@ -36,6 +36,7 @@ enum class Reason : std::uint8_t {
   inlined_no_loads,    ///< the producer reads nothing (a constant, an iota): recomputing is free
   inlined_index,       ///< a consumer reads a part of it or out of order: taken at the refs instead of on a value
   kept_reduction,      ///< the producer reduces: recomputing would repeat the reduction
+  kept_scan,           ///< the producer scans an axis: an element of it needs all those before it
   kept_output,         ///< the producer's buffer is an output of the graph or feeds a call
   kept_identity,       ///< consumers read it element by element: fusion shares it without recomputing
   kept_too_costly,     ///< inlining would repeat too much work
@@ -73,7 +74,7 @@ struct Evidence {
   std::vector<IndexPair> indices;
   std::optional<index::AxisId> axis;           ///< the axis that stands in the way
   std::optional<loop::NestId> axis_nest;       ///< and whose it is
-  std::string axis_role;                       ///< "reduced", "gathered", "sliced", "not shared"
+  std::string axis_role;                       ///< "reduced", "scanned", "gathered", "scattered", "sliced", "not shared"
   std::int64_t bytes_saved = 0;
   std::int64_t working_set = 0;                ///< bytes on chip with whole arrays
   std::int64_t working_set_tile = 0;           ///< bytes on chip with the smallest tile

@@ -38,7 +38,7 @@ loop::Nest substitute(loop::Program& program, const loop::Nest& producer, const 
     for (std::size_t k = 0; k < result.body.size(); ++k) {
       const Statement& o = result.body[k];
       if (o.kind == s.kind && o.dtype == s.dtype && o.buffer == s.buffer && o.index == s.index && o.scalar == s.scalar &&
-          o.compute == s.compute && o.reduce == s.reduce && o.operands == s.operands && s.kind != StatementKind::store)
+          o.compute == s.compute && o.reduce == s.reduce && o.scan == s.scan && o.axis == s.axis && o.operands == s.operands && s.kind != StatementKind::store)
         return static_cast<int>(k);
     }
     return -1;
@@ -193,7 +193,7 @@ void inline_producers(Schedule& schedule, LiveNests& live) {
     // A piece of a buffer that several nests fill, or a value that no nest reads, leaves nothing to decide.
     if (!only_writer || nest_consumers.empty() || !fills_whole(program, producer) || !producer.symbols.empty() ||
         !producer.checks.empty()) {
-      if (!(producer.has_reduction() && !nest_consumers.empty())) continue;
+      if (!((producer.has_reduction() || (producer.has_scan() && only_writer)) && !nest_consumers.empty())) continue;
     }
 
     bool in_part = false, through_symbol = false;
@@ -230,6 +230,8 @@ void inline_producers(Schedule& schedule, LiveNests& live) {
 
     if (producer.has_reduction()) {
       decision.reason = Reason::kept_reduction;
+    } else if (producer.has_scan()) {
+      decision.reason = Reason::kept_scan;
     } else if (live.escapes[buffer.index()]) {
       decision.reason = Reason::kept_output;
     } else if (no_loads && !through_symbol) {

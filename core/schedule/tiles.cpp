@@ -114,6 +114,12 @@ Tiles analyse_tiles(const loop::Program& program, const std::vector<loop::NestId
       all.push_back(access.plan ? walks(*access.plan, nest.axes) : std::vector<Walk>{});
       for (const Walk& w : all.back())
         buffer_axes[buffer].insert(buffer_axes[buffer].end(), w.axes.begin(), w.axes.end());
+      if (touch.store && nest.body[static_cast<std::size_t>(touch.statement)].mode != loop::StoreMode::plain) {
+        // A store through computed indices may reach any element: the buffer is whole for all that touch it.
+        for (const Touch& other : list)
+          for (index::AxisId axis : program.nests[other.nest].axes)
+            if (place.contains(axis)) blocks.push_back({axis, touch.nest, "scattered"});
+      }
       if (!access.plan && produced && !touch.store) {
         // A gather from a value made here may need any part of it: its producer must be whole.
         for (const Touch& writer : list)
@@ -152,6 +158,9 @@ Tiles analyse_tiles(const loop::Program& program, const std::vector<loop::NestId
     const loop::Nest& nest = program.nests[id];
     for (std::size_t k = 0; k < nest.axes.size(); ++k)
       if (nest.reduced[k] && place.contains(nest.axes[k])) blocks.push_back({nest.axes[k], id, "reduced"});
+    // An element of a scan needs all that come before it on the axis.
+    for (const loop::Statement& s : nest.body)
+      if (s.kind == loop::StatementKind::scan && place.contains(s.axis)) blocks.push_back({s.axis, id, "scanned"});
   }
 
   std::map<std::size_t, std::size_t> class_of_root;

@@ -71,6 +71,25 @@ class Attention(torch.nn.Module):
         return x + torch.nn.functional.gelu(self.out(y), approximate="tanh")
 
 
+class Places(torch.nn.Module):
+    """Scans, stores through indices into whole tensors and views, and readers of their targets."""
+
+    def forward(self, x, i):
+        c = x.cumsum(1)  # (6, 8)
+        p = c.softmax(-1)
+        t = p.scatter_add(1, i, x[:, :3].sin())
+        u = t.t().index_add(0, i[0], c.t()[:3])  # (8, 6)
+        v = u.masked_scatter((x > 0).t(), c.cos())
+        v[1:, i[1] % 6] *= 2
+        last, where = c.cummax(0)
+        return t.sum(0) + p[2], v.cumsum(0)[1:] + u[1:], torch.bucketize(x, v[:, 0]), last.gather(1, i) + where[:, :3]
+
+
+def places():
+    torch.manual_seed(4)
+    return Places().eval(), (torch.randn(6, 8), torch.randint(0, 8, (6, 3)))
+
+
 def pieces():
     torch.manual_seed(0)
     return Pieces().eval(), (torch.randn(8, 12), torch.randn(12, 8))
@@ -90,7 +109,7 @@ def traced(name):
         generator = torch.Generator().manual_seed(2)
         given = None
     else:
-        model, given = {"pieces": pieces, "attention": attention}[name]()
+        model, given = {"pieces": pieces, "attention": attention, "places": places}[name]()
         program = pallascope.trace(model, *given)
         given = iter(given)
     tensors = []
@@ -142,7 +161,7 @@ def load(source, number):
     return module
 
 
-@pytest.mark.parametrize("name", ["pieces", "attention", "gpt2_block"])
+@pytest.mark.parametrize("name", ["pieces", "attention", "places", "gpt2_block"])
 def test_every_prefix_gives_what_eager_gives(core, name):
     text, args = traced(name)
     count = lowered(core, text)["decisions"]

@@ -100,6 +100,51 @@ TEST(Kernel, ReductionsKeepTheirDimensions) {
   EXPECT_TRUE(g.has("return (jnp.reshape(results[0], (8,)),)"));
 }
 
+TEST(Kernel, ScansKeepTheirShape) {
+  const Generated g(GraphText()
+                        .in("x", "f32[8,16]")
+                        .op("scan", "aten.cumsum.default", "%x, 0", "f32[8,16]")
+                        .op("mul", "aten.mul.Tensor", "%scan, 2.0", "f32[8,16]")
+                        .out("mul"));
+  EXPECT_EQ(g.body(0),
+            "    tmp0 = in_ptr0[...]\n"
+            "    tmp1 = tmp0.astype(jnp.float64)\n"
+            "    tmp2 = lax.cumsum(tmp1, axis=0)\n"
+            "    tmp3 = tmp2.astype(jnp.float32)\n"
+            "    tmp4 = tmp3 * 2.0\n"
+            "    out_ptr0[...] = tmp4\n");
+}
+
+TEST(Kernel, AScatterOfRowsChangesTheWholeTarget) {
+  const Generated g(GraphText()
+                        .in("x", "f32[8,4]")
+                        .in("i", "i64[3]")
+                        .in("y", "f32[3,4]")
+                        .op("add", "aten.index_add.default", "%x, 0, %i, %y", "f32[8,4]")
+                        .op("sin", "aten.sin.default", "%add", "f32[8,4]")
+                        .out("sin"));
+  ASSERT_EQ(g.module.kernels.size(), 1U);
+  const std::string body = g.body(0);
+  const std::size_t kept = body.find("out_ptr0[...] = tmp0\n"), add = body.find("out_ptr0[...] = out_ptr0[...].at["),
+                    read = body.find("= out_ptr0[...]\n"), sine = body.find("jnp.sin(");
+  EXPECT_NE(body.find(".add(", add), std::string::npos) << body;
+  EXPECT_TRUE(kept < add && add < read && read < sine && sine != std::string::npos) << body;
+  EXPECT_NE(body.find("check_ptr0[...]"), std::string::npos);
+  ASSERT_EQ(std::count_if(g.module.accesses.begin(), g.module.accesses.end(), [](const auto& a) { return a.store; }), 3);
+}
+
+TEST(Kernel, PointsAreStoredThroughTheFlatTarget) {
+  const Generated g(GraphText()
+                        .in("x", "bool[8,4]")
+                        .in("i", "i64[2,4]")
+                        .in("y", "bool[2,4]")
+                        .op("add", "aten.scatter_add.default", "%x, 0, %i, %y", "bool[8,4]")
+                        .out("add"));
+  const std::string body = g.body(0);
+  EXPECT_NE(body.find("jnp.reshape(out_ptr0[...], (32,)).at["), std::string::npos) << body;
+  EXPECT_NE(body.find("].max("), std::string::npos) << "booleans are or-ed";
+}
+
 TEST(Kernel, AReadOfTheSameMemoryIsLoadedOnce) {
   const Generated g(GraphText()
                         .in("x", "f32[4]")

@@ -89,6 +89,22 @@ TEST_F(RowSum, TextOfTheOtherStatements) {
                                       "%2 = index i0 + 3 : i32"}));
 }
 
+TEST_F(RowSum, TextOfScansAndOfStoresThroughIndices) {
+  Nest nest = program.nests[id];
+  nest.reduced = {false, false};
+  EXPECT_FALSE(nest.has_scan());
+  nest.body[1] = statement(StatementKind::scan, DType::f32);
+  nest.body[1].scan = ScanOp::max;
+  nest.body[1].axis = r;
+  nest.body[1].operands = {0};
+  nest.body.back().mode = StoreMode::add;
+  EXPECT_TRUE(nest.has_scan());
+  EXPECT_FALSE(nest.has_reduction());
+  const std::vector<std::string> lines = statement_lines(program, nest);
+  EXPECT_EQ(lines[1], "%1 = scan_max %0 along r1 : f32");
+  EXPECT_EQ(lines[4], "store_add buf1[i0] = %3");
+}
+
 TEST_F(RowSum, NestKnowsWhatItReadsAndWrites) {
   const Nest& nest = program.nests[id];
   EXPECT_TRUE(nest.has_reduction());
@@ -230,6 +246,10 @@ TEST(Ops, TextsHaveTheOperandsThatTheArityNames) {
   EXPECT_EQ(info(ComputeOp::neg).name, "neg");
   EXPECT_EQ(reduce_name(ReduceOp::sum), "sum");
   EXPECT_EQ(reduce_name(ReduceOp::argmin), "argmin");
+  EXPECT_EQ(scan_name(ScanOp::sum), "sum");
+  EXPECT_EQ(scan_name(ScanOp::logsumexp), "logsumexp");
+  EXPECT_EQ(store_mode_name(StoreMode::plain), "plain");
+  EXPECT_EQ(store_mode_name(StoreMode::min), "min");
   EXPECT_EQ(outcome_name(Outcome::library), "library");
 }
 

@@ -109,6 +109,38 @@ TEST(InlineReasons, AReductionIsKept) {
   EXPECT_EQ(s.names(d.right), "div");
 }
 
+TEST(InlineReasons, AScanIsKept) {
+  // A reader of one column would need the whole rows again.
+  const Scheduled s(GraphText()
+                        .in("x", "f32[8,16]")
+                        .op("scan", "aten.cumsum.default", "%x, 1", "f32[8,16]")
+                        .op("last", "aten.select.int", "%scan, 1, 15", "f32[8]@[16]+15")
+                        .op("cos", "aten.cos.default", "%last", "f32[8]")
+                        .out("cos"));
+  const Decision& d = s.find(Reason::kept_scan);
+  EXPECT_FALSE(d.accepted);
+  EXPECT_EQ(s.names(d.left), "scan");
+  EXPECT_EQ(s.names(d.right), "cos");
+  EXPECT_FALSE(s.has(Reason::inlined_index)) << s.log();
+}
+
+TEST(InlineReasons, AProducerIsComputedWithinAScan) {
+  const Scheduled s(GraphText()
+                        .in("x", "f32[8,16]")
+                        .op("sin", "aten.sin.default", "%x", "f32[8,16]")
+                        .op("half", "aten.slice.Tensor", "%sin, 1, 8, 16", "f32[8,8]@[16,1]+8")
+                        .op("scan", "aten.cumprod.default", "%half, 1", "f32[8,8]")
+                        .out("scan"));
+  EXPECT_TRUE(s.find(Reason::inlined_index).accepted);
+  const State last = s.last();
+  ASSERT_EQ(last.kernels.size(), 1U);
+  const loop::Nest& nest = s.program->nests[last.kernels[KernelId(0)].nests.at(0)];
+  EXPECT_EQ(loop::statement_lines(*s.program, nest),
+            (std::vector<std::string>{"%0 = load x[16*i0 + i1 + 8] : f32", "%1 = sin %0 : f32", "%2 = cast %1 : f64",
+                                      "%3 = scan_prod %2 along i1 : f64", "%4 = cast %3 : f32",
+                                      "store " + s.program->buffers[nest.output()].name + "[8*i0 + i1] = %4"}));
+}
+
 TEST(InlineReasons, AnOutputIsKept) {
   const Scheduled s(GraphText()
                         .in("x", "f32[4]")

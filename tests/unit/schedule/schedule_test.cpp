@@ -414,6 +414,56 @@ TEST(Tiles, AGatheredProducerMustBeWhole) {
   EXPECT_EQ(found[1].role, "gathered");
 }
 
+TEST(Tiles, AScannedAxisMustBeWhole) {
+  const Scheduled s(GraphText()
+                        .in("x", "f32[8,16]")
+                        .op("scan", "aten.cumsum.default", "%x, 1", "f32[8,16]")
+                        .op("mul", "aten.mul.Tensor", "%scan, %x", "f32[8,16]")
+                        .out("mul"));
+  const std::vector<ClassText> found =
+      classes(s, analyse_tiles(*s.program, {s.nest("scan"), s.nest("mul")}, target::default_model()));
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].members, (std::set<std::string>{"mul.i0", "scan.i0"}));
+  EXPECT_TRUE(found[0].shared) << "rows are scanned apart from each other";
+  EXPECT_EQ(found[1].members, (std::set<std::string>{"mul.i1", "scan.i1"}));
+  EXPECT_FALSE(found[1].shared);
+  EXPECT_EQ(found[1].role, "scanned");
+}
+
+/// x with rows of y added at the places in i, and its sine.
+GraphText scattered_rows() {
+  return GraphText()
+      .in("x", "f32[8,16]")
+      .in("i", "i64[3]")
+      .in("y", "f32[3,16]")
+      .op("add", "aten.index_add.default", "%x, 0, %i, %y", "f32[8,16]")
+      .op("sin", "aten.sin.default", "%add", "f32[8,16]")
+      .out("sin");
+}
+
+TEST(Tiles, TheTargetOfAScatterMustBeWhole) {
+  const Scheduled s(scattered_rows());
+  const Tiles tiles = analyse_tiles(*s.program, {s.nest("add.kept"), s.nest("add"), s.nest("sin")}, target::default_model());
+  EXPECT_FALSE(tiles.classes.empty());
+  for (const AxisClass& c : tiles.classes) EXPECT_FALSE(c.shared);
+  const std::vector<ClassText> found = classes(s, tiles);
+  EXPECT_TRUE(std::any_of(found.begin(), found.end(), [](const ClassText& c) { return c.role == "scattered"; }));
+}
+
+TEST(Schedule, AScatterIsOneKernelFromTheStartAndItsReaderComesAfterAllOfIt) {
+  const Scheduled s(scattered_rows());
+  const State first = state_at(s.schedule, s.schedule.lower_decisions);
+  ASSERT_EQ(first.kernels.size(), 2U);
+  const std::vector<loop::NestId>& nests = first.kernels[KernelId(0)].nests;
+  ASSERT_EQ(nests.size(), 2U);
+  EXPECT_EQ(s.program->nests[nests[0]].name, "add.kept");
+  EXPECT_EQ(s.program->nests[nests[1]].name, "add");
+  EXPECT_EQ(first.steps.at(0).kernel, KernelId(0));
+  const State last = s.last();
+  ASSERT_EQ(last.kernels.size(), 1U) << s.log();
+  EXPECT_EQ(s.program->nests[last.kernels[KernelId(0)].nests.back()].name, "sin");
+}
+
 TEST(Tiles, APartOfAProducedValueIsAnotherTile) {
   const Scheduled s(GraphText()
                         .in("x", "f32[8,16]")
