@@ -41,6 +41,18 @@ const index::Access& Accesses::of(const Program& program, NestId nest, int state
   return *slot;
 }
 
+std::vector<std::string_view> operand_names(const LibraryFunction& function) {
+  if (std::holds_alternative<Product>(function)) return {"lhs", "rhs"};
+  if (std::holds_alternative<Convolution>(function)) return {"input", "kernel"};
+  return {"operand"};
+}
+
+std::string_view library_name(const LibraryFunction& function) {
+  if (std::holds_alternative<Product>(function)) return "jnp.matmul";
+  if (std::holds_alternative<Convolution>(function)) return "lax.conv_general_dilated";
+  return std::holds_alternative<Sort>(function) ? "lax.sort" : "lax.top_k";
+}
+
 std::string_view outcome_name(Outcome outcome) {
   switch (outcome) {
     case Outcome::kernel: return "kernel";

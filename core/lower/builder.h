@@ -231,6 +231,11 @@ std::vector<Entry> reduction_entries();
 std::vector<Entry> normalisation_entries();
 std::vector<Entry> channel_norm_entries();
 std::vector<Entry> indexing_entries();
-std::vector<Entry> library_entries();
+std::vector<Entry> product_entries();
+std::vector<Entry> contraction_entries();
+std::vector<Entry> distance_entries();
+std::vector<Entry> attention_entries();
+std::vector<Entry> convolution_entries();
+std::vector<Entry> sorting_entries();
 
 }  // namespace pallascope::lower

@@ -19,7 +19,8 @@ const std::vector<Entry>& all_entries() {
     for (const auto& family : {pointwise_entries(), activation_entries(), cast_entries(), view_entries(), shape_entries(),
                                creation_entries(), reduction_entries(), normalisation_entries(),
                                channel_norm_entries(), indexing_entries(),
-                               library_entries()})
+                               product_entries(), contraction_entries(), distance_entries(), attention_entries(),
+                               convolution_entries(), sorting_entries()})
       rows.insert(rows.end(), family.begin(), family.end());
     return rows;
   }();
