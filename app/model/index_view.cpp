@@ -250,7 +250,7 @@ AccessRow kernel_row(const Snapshot& snapshot, std::size_t position) {
 }
 
 AccessRow operand_row(const Snapshot& snapshot, const loop::LibraryCall& call, const loop::View& view,
-                      const char* role) {
+                      std::string_view role) {
   const loop::Program& program = *snapshot.program;
   const loop::Buffer& buffer = program.buffers[view.buffer];
   const index::Access access = index::access(*program.context, view.index, view.axes, buffer.dims);
@@ -366,9 +366,11 @@ IndexView index_view(const session::Compilation& compilation, const Snapshot& sn
     const loop::LibraryCall* call = library_call(snapshot, node);
     if (call == nullptr || view.rows.size() > 200) continue;
     const auto* buffer = std::get_if<loop::BufferId>(&selection);
-    for (const auto& [operand, role] : {std::pair(&call->lhs, "lhs"), std::pair(&call->rhs, "rhs")}) {
-      if (buffer == nullptr || operand->buffer == *buffer)
-        view.rows.push_back(operand_row(snapshot, *call, *operand, role));
+    const std::vector<std::string_view> roles = loop::operand_names(call->function);
+    for (std::size_t k = 0; k < roles.size(); ++k) {
+      const loop::View& operand = call->operands[k];
+      if (buffer == nullptr || operand.buffer == *buffer)
+        view.rows.push_back(operand_row(snapshot, *call, operand, roles[k]));
     }
   }
   if (view.rows.empty()) {

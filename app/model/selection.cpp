@@ -201,7 +201,10 @@ std::vector<trace::NodeId> nodes_of(const session::Compilation& compilation, con
       if (!step.call.valid()) continue;
       const auto& content = program.steps[step.call].content;
       if (const auto* library = std::get_if<loop::LibraryCall>(&content)) {
-        if (library->lhs.buffer == *buffer || library->rhs.buffer == *buffer || library->output == *buffer) add(library->origin);
+        const bool reads = std::any_of(library->operands.begin(), library->operands.end(),
+                                       [&](const loop::View& operand) { return operand.buffer == *buffer; });
+        if (reads || std::find(library->outputs.begin(), library->outputs.end(), *buffer) != library->outputs.end())
+          add(library->origin);
       } else if (const auto* torch = std::get_if<loop::TorchCall>(&content)) {
         const bool reads = std::any_of(torch->inputs.begin(), torch->inputs.end(),
                                        [&](const auto& input) { return input.second.buffer == *buffer; });

@@ -118,7 +118,7 @@ Json buffers_request(const Opened& opened, const session::Snapshot& snapshot, Js
     } else if (const auto& content = program.steps[scheduled.call].content;
                const auto* library = std::get_if<loop::LibraryCall>(&content)) {
       step["call"] = library->op;
-      written = {library->output};
+      written = library->outputs;
     } else if (const auto* torch = std::get_if<loop::TorchCall>(&content)) {
       step["call"] = torch->op;
       step["torch"] = true;

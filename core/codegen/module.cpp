@@ -16,16 +16,13 @@
 #include "core/codegen/text.h"
 
 namespace pallascope::codegen {
-namespace {
 
-/// FNV-1a, 64 bits: names equal kernels equally, on every machine.
 std::uint64_t fnv1a(std::string_view text) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   return hash;
 }
 
-/// `add` of `aten.add.Tensor`.
 std::string operator_name(const std::string& target) {
   const std::size_t first = target.find('.');
   if (first == std::string::npos) return target;
@@ -34,8 +31,6 @@ std::string operator_name(const std::string& target) {
   while (!name.empty() && name.front() == '_') name.erase(name.begin());
   return name;
 }
-
-}  // namespace
 
 std::string torch_dtype_text(DType dtype) { return fmt::format("torch.{}", torch_dtype_name(dtype)); }
 
@@ -350,23 +345,13 @@ std::string ModuleWriter::quoted(const std::string& text) {
   return argument_text(trace::Argument{text}, [](trace::ValueId) { return std::string(); });
 }
 
-std::string ModuleWriter::operand_text(const loop::View& view, const std::string& name) const {
-  const std::shared_ptr<const index::Access> access = program_.accesses->of(program_, view);
-  PALLASCOPE_CHECK(access->plan.has_value(), "a library operand that no view can express");
-  const std::string text = read_text(name, false, buffer(view.buffer).dims, *access->plan);
-  // A broadcast axis is 1 in what is read: kernels broadcast where they compute, a product does not.
-  Shape sizes;
-  for (index::AxisId axis : view.axes) sizes.push_back(program_.context->axis(axis).extent);
-  return access->plan->result_shape == sizes ? text : fmt::format("jnp.broadcast_to({}, {})", text, tuple_text(sizes));
-}
-
 ModuleWriter::Call& ModuleWriter::call_of(loop::StepId step) {
   const auto [at, is_new] = calls_.try_emplace(step);
   Call& made = at->second;
   if (!is_new) return made;
   if (const auto* library = std::get_if<loop::LibraryCall>(&program_.steps[step].content)) {
-    made.reads = {library->lhs.buffer, library->rhs.buffer};
-    made.writes = {library->output};
+    for (const loop::View& operand : library->operands) made.reads.push_back(operand.buffer);
+    made.writes = library->outputs;
     flush();
     write_library(*library, made);
     made.text = text_.take();
@@ -383,41 +368,6 @@ ModuleWriter::Call& ModuleWriter::call_of(loop::StepId step) {
       if (b.valid()) made.writes.push_back(b);
   }
   return made;
-}
-
-void ModuleWriter::write_library(const loop::LibraryCall& call, Call& made) {
-  const std::string lhs = operand_text(call.lhs, "lhs"), rhs = operand_text(call.rhs, "rhs");
-  const DType dtype = buffer(call.output).dtype;
-  // XLA's default on accelerators may round f32 products; eager does not. 16-bit products add up in f32 and are
-  // rounded once, as eager's are.
-  const bool narrow = dtype == DType::f16 || dtype == DType::bf16;
-  std::string product = fmt::format("jnp.matmul({}, {}, precision=lax.Precision.HIGHEST{})", lhs, rhs,
-                                    narrow ? ", preferred_element_type=jnp.float32" : "");
-  if (narrow || is_bool(dtype)) product += fmt::format(".astype(jnp.{})", jax_dtype_name(dtype));
-  if (dtype == DType::i8 || dtype == DType::u8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64)
-    product = fmt::format("jnp.matmul({}, {})", lhs, rhs);
-  const Layout l = layout(call.lhs.buffer), r = layout(call.rhs.buffer);
-  const std::string content = fmt::format("{}{}{}{}{}{}", product, dtype_name(dtype), tuple_text(l.sizes), tuple_text(l.strides),
-                                          tuple_text(r.sizes), tuple_text(r.strides)) + tuple_text(buffer(call.output).dims);
-  const std::string name =
-      fmt::format("library_{}_{:08x}", operator_name(call.op), static_cast<std::uint32_t>(fnv1a(content) >> 32));
-  made.name = name;
-  LineOrigin origin;
-  origin.node = call.origin;
-  blank();
-  text_.line(fmt::format("def {}_call(lhs, rhs):", name), origin);
-  text_.line(fmt::format("    return ({},)", product), origin);
-  blank();
-  text_.line(fmt::format("{0}_jit = jax.jit({0}_call)", name), origin);
-  blank();
-  text_.line(fmt::format("def {}_main(lhs, rhs, out_ptr0, stream=None):", name), origin);
-  text_.line("    " + expect(call.lhs.buffer, "lhs", "lhs of " + name), origin);
-  text_.line("    " + expect(call.rhs.buffer, "rhs", "rhs of " + name), origin);
-  text_.line("    with jax.enable_x64(True):", origin);
-  text_.line(fmt::format("        results = {}_jit({}, {})", name, to_jax(call.lhs.buffer, "lhs"), to_jax(call.rhs.buffer, "rhs")),
-             origin);
-  text_.line("        jax.block_until_ready(results)", origin);
-  text_.line("        out_ptr0.copy_(torch.from_dlpack(results[0]))", origin);
 }
 
 void ModuleWriter::write_tables() {

@@ -1,4 +1,4 @@
-// Room: codegen. Writes modules: kernels and library calls (module.cpp), the calls between them (calls.cpp).
+// Room: codegen. Writes modules: kernels (module.cpp), library calls (library.cpp), the calls between them (calls.cpp).
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -20,6 +21,11 @@ namespace pallascope::codegen {
 
 /// `torch.float32`.
 std::string torch_dtype_text(DType dtype);
+
+/// FNV-1a, 64 bits: names equal kernels equally, on every machine.
+std::uint64_t fnv1a(std::string_view text);
+/// `add` of `aten.add.Tensor`.
+std::string operator_name(const std::string& target);
 
 /// A kernel's text with what the functions around it are written from.
 struct KernelEntry {

@@ -49,6 +49,18 @@ std::shared_ptr<const index::Access> Accesses::of(const Program& program, const 
   return memo_.of(*program.context, view.index, view.axes, program.buffers[view.buffer].dims);
 }
 
+std::vector<std::string_view> operand_names(const LibraryFunction& function) {
+  if (std::holds_alternative<Product>(function)) return {"lhs", "rhs"};
+  if (std::holds_alternative<Convolution>(function)) return {"input", "kernel"};
+  return {"operand"};
+}
+
+std::string_view library_name(const LibraryFunction& function) {
+  if (std::holds_alternative<Product>(function)) return "jnp.matmul";
+  if (std::holds_alternative<Convolution>(function)) return "lax.conv_general_dilated";
+  return std::holds_alternative<Sort>(function) ? "lax.sort" : "lax.top_k";
+}
+
 std::string_view outcome_name(Outcome outcome) {
   switch (outcome) {
     case Outcome::kernel: return "kernel";

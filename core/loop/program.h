@@ -116,12 +116,47 @@ struct Nest {
   [[nodiscard]] std::vector<BufferId> inputs() const;
 };
 
-/// A matrix product left to the library, `lax.dot_general` in the JAX program: lhs[batch.., m, k], rhs[batch.., k, n].
+/// lhs[batch.., m, k] times rhs[batch.., k, n] gives [batch.., m, n]. 16-bit operands add up in f32, and are rounded once
+/// if the result is of 16 bits.
+struct Product {};
+
+/// A convolution as `lax.conv_general_dilated` has it: the kernel is not turned round. The dimensions are named by one
+/// letter each, N C O I and a digit a spatial dimension, so that any order in memory can be convolved as it lies: `N01C`
+/// is an image with its channels last.
+struct Convolution {
+  std::string input, kernel, output;
+  std::vector<std::int64_t> stride, low, high;  ///< one a spatial dimension; negative padding cuts off
+  std::vector<std::int64_t> input_dilation, kernel_dilation;
+  std::int64_t groups = 1, batch_groups = 1;
+};
+
+/// The elements along `dimension` in order, and where each of them was. Equal elements keep their order, NaN is the
+/// largest, both zeros are equal.
+struct Sort {
+  std::size_t dimension = 0;
+  bool descending = false;
+};
+
+/// The `count` largest (or smallest) elements along `dimension` in order, and where each of them was. NaN is the largest.
+struct TopK {
+  std::size_t dimension = 0;
+  std::int64_t count = 0;
+  bool largest = true;
+};
+
+using LibraryFunction = std::variant<Product, Convolution, Sort, TopK>;
+/// What the operands are to the function: `lhs`, `kernel`, ... in their order.
+std::vector<std::string_view> operand_names(const LibraryFunction& function);
+/// The JAX function that the call becomes: `jnp.matmul`, `lax.sort`, ...
+std::string_view library_name(const LibraryFunction& function);
+
+/// A call of a JAX function within the JAX program.
 struct LibraryCall {
   trace::NodeId origin;
   std::string op;  ///< `aten.mm.default`
-  View lhs, rhs;
-  BufferId output;  ///< dims [batch.., m, n]
+  LibraryFunction function;
+  std::vector<View> operands;     ///< as operand_names says
+  std::vector<BufferId> outputs;  ///< Sort and TopK: the values, and their positions (i64) where somebody wants them
 };
 
 /// An operator that PyTorch itself runs between JAX programs.

@@ -241,6 +241,11 @@ std::vector<Entry> scan_entries();
 std::vector<Entry> scatter_entries();
 std::vector<Entry> regular_scatter_entries();
 std::vector<Entry> search_entries();
-std::vector<Entry> library_entries();
+std::vector<Entry> product_entries();
+std::vector<Entry> contraction_entries();
+std::vector<Entry> distance_entries();
+std::vector<Entry> attention_entries();
+std::vector<Entry> convolution_entries();
+std::vector<Entry> sorting_entries();
 
 }  // namespace pallascope::lower

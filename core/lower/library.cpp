@@ -1,25 +1,70 @@
-// Family: matrix products. The product itself is a library call; what surrounds it (bias, scaling, masks) is nests.
+#include "core/lower/library.h"
+
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <functional>
+#include <numeric>
 
 #include "core/index/access.h"
-#include "core/lower/builder.h"
 
 namespace pallascope::lower {
-namespace {
 
 using loop::ComputeOp;
 using loop::ReduceOp;
 
-/// An operand that JAX views can take from its buffer; else a copy that is.
-Tensor operand(Builder& builder, const Tensor& x, std::string_view name) {
+std::int64_t numel(const Sizes& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+Tensor library_operand(Builder& builder, const Tensor& x, std::string_view name) {
   if (builder.program().accesses->of(builder.program(), x.view)->plan) return x;
   return builder.materialise(x, name);
 }
 
-/// lhs[batch.., m, k] @ rhs[batch.., k, n], batch dimensions broadcast.
-Tensor product(Call& call, Tensor lhs, Tensor rhs) {
+std::vector<std::size_t> order_in_memory(Builder& builder, const Tensor& x) {
+  std::vector<std::size_t> order(x.sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  const std::optional<loop::AffineView> affine = loop::affine(builder.context(), x.view);
+  if (!affine) return order;
+  Sizes key = affine->strides;
+  for (std::size_t k = key.size(); k-- > 0;) {
+    // An extent of 1 stays before the dimension that follows it, an expanded one comes first.
+    if (x.sizes[k] <= 1) key[k] = k + 1 < key.size() ? key[k + 1] : 0;
+    key[k] = key[k] == 0 && x.sizes[k] > 1 ? INT64_MAX : std::abs(key[k]);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key[a] > key[b]; });
+  return order;
+}
+
+Tensor ordered_result(Builder& builder, DType dtype, const Sizes& sizes, const std::vector<std::size_t>& order) {
+  Sizes dims;
+  std::vector<std::size_t> place(order.size());
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    dims.push_back(sizes.at(order[k]));
+    place[order[k]] = k;
+  }
+  return builder.permute(builder.row_major(builder.add_buffer(dtype, dims), dims), place);
+}
+
+void add_library_call(Call& call, loop::LibraryFunction function, const std::vector<Tensor>& operands,
+                      const std::vector<Tensor>& results) {
+  if (numel(results.at(0).sizes) == 0) return;
+  loop::LibraryCall library;
+  library.origin = call.builder.current;
+  library.op = call.node.target;
+  library.function = std::move(function);
+  const std::vector<std::string_view> names = loop::operand_names(library.function);
+  PALLASCOPE_CHECK(names.size() == operands.size(), call.node.name);
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    library.operands.push_back(library_operand(call.builder, operands[k], call.node.name + "." + std::string(names[k])).view);
+  for (const Tensor& result : results) library.outputs.push_back(result.view.buffer);
+  call.builder.add_step({std::move(library)});
+}
+
+Tensor filled(Builder& builder, const std::string& name, const Sizes& sizes, DType dtype, double value) {
+  return builder.pointwise(name, sizes, dtype, [&](NestBuilder& nest) { return nest.constant(to_scalar(value, dtype), dtype); });
+}
+
+Tensor product(Call& call, Tensor lhs, Tensor rhs, DType result) {
   Builder& builder = call.builder;
   if (lhs.rank() < 2 || rhs.rank() < 2) throw MalformedNode{"a matrix product of something that is no matrix"};
   Sizes batch;
@@ -38,32 +83,22 @@ Tensor product(Call& call, Tensor lhs, Tensor rhs) {
     return sizes;
   };
   const Sizes sizes = with(m, n);
-  const DType dtype = lhs.dtype;
-  if (k == 0)
-    return builder.pointwise(call.node.name, sizes, dtype,
-                             [&](NestBuilder& nest) { return nest.constant(to_scalar(0, dtype), dtype); });
-  lhs = operand(builder, builder.expand(lhs, with(m, k)), call.node.name + ".lhs");
-  rhs = operand(builder, builder.expand(rhs, with(k, n)), call.node.name + ".rhs");
-  loop::LibraryCall library;
-  library.origin = builder.current;
-  library.op = call.node.target;
-  library.lhs = lhs.view;
-  library.rhs = rhs.view;
-  library.output = builder.add_buffer(dtype, sizes);
-  const Tensor result = builder.row_major(library.output, sizes);
-  if (trace::TensorMeta{dtype, sizes, {}, 0, "cpu", false}.numel() > 0) builder.add_step({library});
-  return result;
+  if (k == 0) return filled(builder, call.node.name, sizes, result, 0);
+  lhs = builder.expand(lhs, with(m, k));
+  rhs = builder.expand(rhs, with(k, n));
+  const Tensor made = builder.row_major(builder.add_buffer(result, sizes), sizes);
+  add_library_call(call, loop::Product{}, {lhs, rhs}, {made});
+  return made;
 }
 
 Tensor transposed(Builder& builder, const Tensor& x) {
   if (x.rank() < 2) throw MalformedNode{"a transposition of something that is no matrix"};
   std::vector<std::size_t> order(x.sizes.size());
-  for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+  std::iota(order.begin(), order.end(), 0);
   std::swap(order[order.size() - 1], order[order.size() - 2]);
   return builder.permute(x, order);
 }
 
-/// x[.., k] as a matrix [rows, k].
 Tensor as_matrix(Builder& builder, const Tensor& x) {
   if (x.rank() == 0) throw MalformedNode{"a matrix product of a scalar"};
   std::int64_t rows = 1;
@@ -71,167 +106,112 @@ Tensor as_matrix(Builder& builder, const Tensor& x) {
   return builder.reshape(x, {rows, x.sizes.back()});
 }
 
-bool in_kernel(const Call& call) { return is_kernel_dtype(call.meta().dtype); }
-
-Lowered mm(Call& call) {
-  if (!in_kernel(call)) return declined_dtype();
-  call.define(product(call, call.tensor(0, "self"), call.tensor(1, "mat2")));
-  return as_library();
+Tensor cast_tensor(Builder& builder, const Tensor& x, DType dtype, const std::string& name, const trace::TensorMeta* like) {
+  if (x.dtype == dtype) return x;
+  return builder.pointwise(name, x.sizes, dtype, [&](NestBuilder& nest) { return nest.cast(nest.load(x), dtype); }, like);
 }
 
-/// beta * self + alpha * (a @ b); the sum is a nest, so that what follows can fuse with it.
-Lowered add_product(Call& call) {
-  if (!in_kernel(call)) return declined_dtype();
-  const loop::Scalar beta = call.scalar(99, "beta", std::int64_t{1}), alpha = call.scalar(99, "alpha", std::int64_t{1});
-  const Tensor self = call.tensor(0, "self");
-  Tensor lhs = call.tensor(1, "mat1"), rhs = call.tensor(2, "mat2");
-  const trace::TensorMeta& meta = call.meta();
-  Tensor dot;
-  if (call.node.target == "aten.addmv.default") {
-    rhs = call.builder.reshape(rhs, {rhs.sizes.at(0), 1});
-    dot = call.builder.reshape(product(call, lhs, rhs), meta.sizes);
-  } else {
-    dot = product(call, lhs, rhs);
+namespace {
+
+bool has(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
+
+std::size_t place_of(const Labels& labels, int label) {
+  return static_cast<std::size_t>(std::find(labels.begin(), labels.end(), label) - labels.begin());
+}
+
+/// The sum of `x` over its labels that are not in `kept`.
+Labelled summed(Call& call, const Labelled& x, const Labels& kept) {
+  std::vector<std::size_t> dims;
+  Labelled made;
+  for (std::size_t k = 0; k < x.labels.size(); ++k) {
+    if (!has(kept, x.labels[k])) {
+      dims.push_back(k);
+    } else {
+      made.labels.push_back(x.labels[k]);
+    }
   }
-  const DType c = compute_dtype(meta.dtype);
-  call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
-    const auto scaled = [&](int value, const loop::Scalar& by) {
-      return as_double(by) == 1 ? value : nest.mul(value, nest.constant(to_scalar(as_double(by), c), c));
-    };
-    const int right = scaled(nest.cast(nest.load(dot), c), alpha);
-    // beta 0 means that self is not read, NaN included.
-    if (as_double(beta) == 0) return right;
-    return nest.add(right, scaled(nest.cast(nest.load(self), c), beta));
-  }));
-  return as_library();
+  if (dims.empty()) return x;
+  const DType c = compute_dtype(x.tensor.dtype);
+  made.tensor = call.builder.reduction(call.node.name + ".sum", x.tensor.sizes, dims, ReduceOp::sum, c, x.tensor.dtype, false,
+                                       [&](NestBuilder& nest) { return nest.cast(nest.load(x.tensor), c); });
+  return made;
 }
-
-/// torch.matmul: vectors become matrices for the product and lose the extra dimension again.
-Lowered matmul(Call& call) {
-  if (!in_kernel(call)) return declined_dtype();
-  Tensor lhs = call.tensor(0, "self"), rhs = call.tensor(1, call.node.target == "aten.dot.default" ? "tensor" : "other");
-  Builder& builder = call.builder;
-  if (lhs.rank() == 1) lhs = builder.reshape(lhs, {1, lhs.sizes[0]});
-  if (rhs.rank() == 1) rhs = builder.reshape(rhs, {rhs.sizes[0], 1});
-  if (rhs.rank() == 2 && lhs.rank() > 2) lhs = as_matrix(builder, lhs);
-  call.define(builder.reshape(product(call, lhs, rhs), call.meta().sizes));
-  return as_library();
-}
-
-/// linear(x, weight, bias) = x @ weight.T + bias
-Lowered linear(Call& call) {
-  if (!in_kernel(call)) return declined_dtype();
-  const Tensor x = call.tensor(0, "input"), weight = call.tensor(1, "weight");
-  const std::optional<Tensor> bias = call.optional_tensor(2, "bias");
-  Builder& builder = call.builder;
-  if (weight.rank() != 2) return declined("a weight that is no matrix");
-  const trace::TensorMeta& meta = call.meta();
-  const Tensor matrix = x.rank() == 1 ? builder.reshape(x, {1, x.sizes[0]}) : as_matrix(builder, x);
-  const Tensor dot = builder.reshape(product(call, matrix, transposed(builder, weight)), meta.sizes);
-  if (!bias) {
-    call.define(dot);
-    return as_library();
-  }
-  const DType c = compute_dtype(meta.dtype);
-  call.define(builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
-    const int left = nest.cast(nest.load(dot), c);
-    return nest.add(left, nest.cast(nest.load(*bias), c));
-  }));
-  return as_library();
-}
-
-/// Where the overloads of attention keep their arguments (99: by name only).
-struct AttentionForm {
-  std::size_t mask = 3, dropout = 4, causal = 5, scale = 6, gqa = 7;
-};
-
-/// The formula of scaled_dot_product_attention's documentation; a row that is masked everywhere gives 0.
-Lowered attention_of(Call& call, const AttentionForm& form) {
-  if (!in_kernel(call)) return declined_dtype();
-  if (call.number(form.dropout, "dropout_p", 0) != 0)
-    return declined("attention with dropout: random values are drawn by PyTorch");
-  const Tensor q = call.tensor(0, "query");
-  Tensor k = call.tensor(1, "key"), v = call.tensor(2, "value");
-  const std::optional<Tensor> mask = call.optional_tensor(form.mask, "attn_mask");
-  const bool causal = call.boolean(form.causal, "is_causal", false);
-  const trace::TensorMeta& meta = call.meta();
-  const DType c = compute_dtype(meta.dtype);
-  Builder& builder = call.builder;
-  if (q.rank() < 2 || meta.numel() == 0) return declined("attention over an empty tensor");
-  const double scale =
-      call.has(form.scale, "scale") ? call.number(form.scale, "scale", 1) : 1 / std::sqrt(static_cast<double>(q.sizes.back()));
-  if (call.boolean(form.gqa, "enable_gqa", false) && q.rank() >= 3) {
-    const auto repeat_heads = [&](const Tensor& x) {
-      const std::size_t h = x.sizes.size() - 3;
-      if (x.rank() < 3 || x.sizes[h] == 0) throw MalformedNode{"grouped attention without heads"};
-      const std::int64_t group = q.sizes[static_cast<std::size_t>(q.rank()) - 3] / x.sizes[h];
-      Sizes sizes = x.sizes;
-      sizes[h] *= group;
-      return builder.reindex(x, sizes, [&](const Index& position) {
-        Index source = position;
-        source[h] = builder.context().floor_div(position[h], group);
-        return source;
-      });
-    };
-    k = repeat_heads(k);
-    v = repeat_heads(v);
-  }
-  const Tensor scores = product(call, q, transposed(builder, k));
-  const std::size_t rows = scores.sizes.size() - 2, columns = rows + 1;
-  const auto score = [&](NestBuilder& nest) {
-    int s = nest.cast(nest.load(scores), c);
-    s = nest.mul(s, nest.number(scale, s));
-    const auto masked = [&](int kept) { return nest.where(kept, s, nest.number(-INFINITY, s)); };
-    if (causal)
-      s = masked(nest.compare(ComputeOp::le, nest.index_value(nest.index(columns), DType::i32),
-                              nest.index_value(nest.index(rows), DType::i32)));
-    if (mask && is_bool(mask->dtype)) s = masked(nest.load(*mask));
-    if (mask && !is_bool(mask->dtype)) s = nest.add(s, nest.cast(nest.load(*mask), c));
-    return s;
-  };
-  const Tensor scaled = builder.pointwise(call.node.name + ".scores", scores.sizes, c, score);
-  const Tensor top = builder.reduction(call.node.name + ".max", scores.sizes, {columns}, ReduceOp::max, c, c, true,
-                                       [&](NestBuilder& nest) { return nest.load(scaled); });
-  const Tensor exponential = builder.pointwise(call.node.name + ".exp", scores.sizes, c, [&](NestBuilder& nest) {
-    return nest.op(ComputeOp::exp, nest.below(nest.load(scaled), nest.load(top)));
-  });
-  const Tensor total = builder.reduction(call.node.name + ".sum", scores.sizes, {columns}, ReduceOp::sum, c, c, true,
-                                         [&](NestBuilder& nest) { return nest.load(exponential); });
-  const Tensor weights = builder.pointwise(call.node.name + ".softmax", scores.sizes, meta.dtype, [&](NestBuilder& nest) {
-    const int m = nest.load(top);
-    const int ratio = nest.div(nest.load(exponential), nest.load(total));
-    return nest.where(nest.compare(ComputeOp::eq, m, nest.number(-INFINITY, m)), nest.number(0, ratio), ratio);
-  });
-  call.define(builder.reshape(product(call, weights, v), meta.sizes));
-  if (call.wanted(1)) {
-    // The logarithm of each row's sum, for the gradient.
-    const Tensor rows_sum = builder.pointwise(call.node.name + ".logsumexp", total.sizes, call.meta(1).dtype, [&](NestBuilder& nest) {
-      const int log_total = nest.op(ComputeOp::log, nest.load(total));
-      return nest.add(log_total, nest.load(top));
-    });
-    call.define(builder.reshape(rows_sum, call.meta(1).sizes), 1);
-  }
-  return as_library();
-}
-
-/// scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, *, scale, enable_gqa)
-Lowered attention(Call& call) { return attention_of(call, {}); }
-
-/// _scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout_p, is_causal, *, attn_mask, scale) -> out, logsumexp
-Lowered flash_attention(Call& call) { return attention_of(call, {99, 3, 4, 99, 99}); }
 
 }  // namespace
 
-std::vector<Entry> library_entries() {
-  std::vector<Entry> rows;
-  const auto add = [&](std::string_view op, Family f) { rows.push_back({op, "library", f}); };
-  for (std::string_view op : {"aten.mm.default", "aten.bmm.default"}) add(op, mm);
-  for (std::string_view op : {"aten.addmm.default", "aten.baddbmm.default", "aten.addmv.default"}) add(op, add_product);
-  for (std::string_view op : {"aten.matmul.default", "aten.mv.default", "aten.dot.default"}) add(op, matmul);
-  add("aten.linear.default", linear);
-  add("aten.scaled_dot_product_attention.default", attention);
-  add("aten._scaled_dot_product_flash_attention_for_cpu.default", flash_attention);
-  return rows;
+Tensor arranged(Builder& builder, const Labelled& x, const Labels& labels) {
+  std::vector<std::size_t> order;
+  for (const int label : labels) order.push_back(place_of(x.labels, label));
+  return builder.permute(x.tensor, order);
+}
+
+Labelled contract(Call& call, const Labelled& first, const Labelled& second, const Labels& kept, DType result) {
+  Builder& builder = call.builder;
+  const auto needed_with = [&](const Labels& other) {
+    Labels needed = kept;
+    needed.insert(needed.end(), other.begin(), other.end());
+    return needed;
+  };
+  const Labelled a = summed(call, first, needed_with(second.labels)), b = summed(call, second, needed_with(a.labels));
+  Labels batch, inner, left, right;
+  Sizes batch_sizes, left_sizes, right_sizes;
+  std::int64_t k = 1;
+  for (std::size_t d = 0; d < a.labels.size(); ++d) {
+    const int label = a.labels[d];
+    const std::int64_t extent = a.tensor.sizes[d];
+    if (!has(b.labels, label)) {
+      left.push_back(label);
+      left_sizes.push_back(extent);
+    } else if (b.tensor.sizes[place_of(b.labels, label)] != extent) {
+      throw MalformedNode{"a contraction of extents that differ"};
+    } else if (has(kept, label)) {
+      batch.push_back(label);
+      batch_sizes.push_back(extent);
+    } else {
+      inner.push_back(label);
+      k *= extent;
+    }
+  }
+  for (std::size_t d = 0; d < b.labels.size(); ++d)
+    if (!has(a.labels, b.labels[d])) {
+      right.push_back(b.labels[d]);
+      right_sizes.push_back(b.tensor.sizes[d]);
+    }
+  const auto joined = [](const auto& one, const auto& two, const auto& three) {
+    auto all = one;
+    all.insert(all.end(), two.begin(), two.end());
+    all.insert(all.end(), three.begin(), three.end());
+    return all;
+  };
+  const auto shaped = [&](const Labelled& x, const Labels& one, const Labels& two, Sizes last) {
+    const Tensor put = arranged(builder, x, joined(batch, one, two));
+    Sizes sizes = batch_sizes;
+    sizes.insert(sizes.end(), last.begin(), last.end());
+    return builder.reshape(put, sizes);
+  };
+  Labelled made;
+  made.labels = joined(batch, left, right);
+  const Sizes sizes = joined(batch_sizes, left_sizes, right_sizes);
+  if (inner.empty()) {
+    // Nothing is added up: a nest, so that what is around can fuse with it.
+    const DType c = compute_dtype(result);
+    const Tensor lhs = arranged(builder, a, joined(batch, left, Labels{}));
+    const Tensor rhs = arranged(builder, b, joined(batch, Labels{}, right));
+    made.tensor = builder.pointwise(call.node.name, sizes, result, [&](NestBuilder& nest) {
+      Index at_lhs, at_rhs;
+      for (std::size_t d = 0; d < sizes.size(); ++d) {
+        if (d < batch.size() + left.size()) at_lhs.push_back(nest.index(d));
+        if (d < batch.size() || d >= batch.size() + left.size()) at_rhs.push_back(nest.index(d));
+      }
+      const int x = nest.cast(nest.load_at(lhs, at_lhs), c), y = nest.cast(nest.load_at(rhs, at_rhs), c);
+      return is_bool(c) ? nest.op(ComputeOp::logical_and, x, y) : nest.mul(x, y);
+    });
+    return made;
+  }
+  const std::int64_t m = numel(left_sizes), n = numel(right_sizes);
+  const Tensor lhs = shaped(a, left, inner, {m, k}), rhs = shaped(b, inner, right, {k, n});
+  made.tensor = builder.reshape(product(call, lhs, rhs, result), sizes);
+  return made;
 }
 
 }  // namespace pallascope::lower

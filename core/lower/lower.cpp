@@ -16,11 +16,30 @@ namespace {
 const std::vector<Entry>& all_entries() {
   static const std::vector<Entry> entries = [] {
     std::vector<Entry> rows;
-    for (const auto& family : {pointwise_entries(), activation_entries(), cast_entries(), view_entries(), shape_entries(),
-                               creation_entries(), reduction_entries(), normalisation_entries(),
-                               channel_norm_entries(), indexing_entries(), scan_entries(), scatter_entries(), regular_scatter_entries(), search_entries(),
-                               library_entries()})
+    for (const auto& entries :
+         {pointwise_entries,
+          activation_entries,
+          cast_entries,
+          view_entries,
+          shape_entries,
+          creation_entries,
+          reduction_entries,
+          normalisation_entries,
+          channel_norm_entries,
+          indexing_entries,
+          scan_entries,
+          scatter_entries,
+          regular_scatter_entries,
+          search_entries,
+          product_entries,
+          contraction_entries,
+          distance_entries,
+          attention_entries,
+          convolution_entries,
+          sorting_entries}) {
+      const std::vector<Entry> family = entries();
       rows.insert(rows.end(), family.begin(), family.end());
+    }
     return rows;
   }();
   return entries;

@@ -237,9 +237,10 @@ std::string library_call_text(const session::Compilation& compilation, const ses
   const loop::Program& program = *snapshot.program;
   const index::Context& context = *program.context;
   const trace::Node& node = compilation.graph().nodes[call.origin];
-  std::string text = fmt::format("{} {}   library call {}\n", id_text(call.origin), node.name, call.op);
+  std::string text = fmt::format("{} {}   library call {}, {}\n", id_text(call.origin), node.name, call.op,
+                                 loop::library_name(call.function));
   Table rows("    ");
-  const auto add = [&](const char* role, const loop::View& view) {
+  const auto add = [&](const std::string& role, const loop::View& view) {
     const loop::Buffer& buffer = program.buffers[view.buffer];
     const auto affine = loop::affine(context, view);
     rows.add(
@@ -248,11 +249,13 @@ std::string library_call_text(const session::Compilation& compilation, const ses
          "as " + side_sizes(context, view), "index " + context.to_string(view.index),
          affine ? fmt::format("strides [{}]", fmt::join(affine->strides, ",")) : "computed indices"});
   };
-  add("lhs", call.lhs);
-  add("rhs", call.rhs);
-  const loop::Buffer& output = program.buffers[call.output];
-  rows.add({"output", fmt::format("{} {} {}", id_text(call.output), output.name,
-                                  shape_text(output.dtype, output.dims))});
+  const std::vector<std::string_view> names = loop::operand_names(call.function);
+  for (std::size_t k = 0; k < names.size(); ++k) add(std::string(names[k]), call.operands[k]);
+  for (const loop::BufferId id : call.outputs) {
+    const loop::Buffer& output = program.buffers[id];
+    rows.add({"output",
+              fmt::format("{} {} {}", id_text(id), output.name, shape_text(output.dtype, output.dims))});
+  }
   return text + rows.text();
 }
 
@@ -267,10 +270,14 @@ Json library_call_json(const session::Snapshot& snapshot, const loop::LibraryCal
                 {"strides", affine ? Json(affine->strides) : Json(nullptr)},
                 {"offset", affine ? Json(affine->offset) : Json(nullptr)}};
   };
+  Json operands = Json::object(), outputs = Json::array();
+  const std::vector<std::string_view> names = loop::operand_names(call.function);
+  for (std::size_t k = 0; k < names.size(); ++k) operands[std::string(names[k])] = side(call.operands[k]);
+  for (const loop::BufferId id : call.outputs) outputs.push_back(buffer_json(program, id));
   return {{"op", call.op},
-          {"lhs", side(call.lhs)},
-          {"rhs", side(call.rhs)},
-          {"output", buffer_json(program, call.output)}};
+          {"function", std::string(loop::library_name(call.function))},
+          {"operands", operands},
+          {"outputs", outputs}};
 }
 
 }  // namespace pallascope::report

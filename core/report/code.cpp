@@ -52,10 +52,12 @@ void add_call(std::vector<CodeLine>& lines, const session::Compilation& compilat
   const auto& content = program.steps[id].content;
   if (const auto* call = std::get_if<loop::LibraryCall>(&content)) {
     line.node = call->origin;
-    line.text = fmt::format("{}: {} = library {}({}[{}], {}[{}])",
-                            compilation.graph().nodes[call->origin].name, name(call->output), call->op,
-                            name(call->lhs.buffer), program.context->to_string(call->lhs.index),
-                            name(call->rhs.buffer), program.context->to_string(call->rhs.index));
+    std::vector<std::string> operands, outputs;
+    for (const loop::View& view : call->operands)
+      operands.push_back(fmt::format("{}[{}]", name(view.buffer), program.context->to_string(view.index)));
+    for (const loop::BufferId buffer : call->outputs) outputs.push_back(name(buffer));
+    line.text = fmt::format("{}: {} = library {}({})", compilation.graph().nodes[call->origin].name,
+                            join(outputs, ", "), call->op, join(operands, ", "));
   } else if (const auto* torch = std::get_if<loop::TorchCall>(&content)) {
     std::vector<std::string> inputs, outputs;
     for (const auto& [value, view] : torch->inputs) inputs.push_back(name(view.buffer));

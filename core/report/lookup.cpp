@@ -37,8 +37,7 @@ trace::NodeId call_origin(const loop::Step& step) {
 template <class Visit>
 void visit_call_reads(const loop::Step& step, Visit visit) {
   if (const auto* call = std::get_if<loop::LibraryCall>(&step.content)) {
-    visit(call->lhs.buffer);
-    visit(call->rhs.buffer);
+    for (const loop::View& operand : call->operands) visit(operand.buffer);
   } else if (const auto* torch = std::get_if<loop::TorchCall>(&step.content)) {
     for (const auto& [value, view] : torch->inputs) visit(view.buffer);
   }
@@ -83,7 +82,8 @@ std::vector<bool> live_buffers(const session::Snapshot& snapshot) {
     if (!step.call.valid()) continue;
     const loop::Step& call = program.steps[step.call];
     visit_call_reads(call, [&](loop::BufferId b) { live[b.index()] = true; });
-    if (const auto* library = std::get_if<loop::LibraryCall>(&call.content)) live[library->output.index()] = true;
+    if (const auto* library = std::get_if<loop::LibraryCall>(&call.content))
+      for (const loop::BufferId b : library->outputs) live[b.index()] = true;
     if (const auto* torch = std::get_if<loop::TorchCall>(&call.content))
       for (const loop::BufferId b : torch->outputs)
         if (b.valid()) live[b.index()] = true;
@@ -186,7 +186,8 @@ std::vector<BufferUse> buffer_writers(const session::Snapshot& snapshot, loop::B
     const loop::Step& call = snapshot.program->steps[step.call];
     const BufferUse use{{}, call_origin(call), -1, false};
     if (const auto* library = std::get_if<loop::LibraryCall>(&call.content)) {
-      if (library->output == buffer) add_once(result, use);
+      if (std::find(library->outputs.begin(), library->outputs.end(), buffer) != library->outputs.end())
+        add_once(result, use);
     } else if (const auto* torch = std::get_if<loop::TorchCall>(&call.content)) {
       if (std::find(torch->outputs.begin(), torch->outputs.end(), buffer) != torch->outputs.end())
         add_once(result, use);

@@ -92,7 +92,7 @@ class Fuser {
     if (is_nest(step)) {
       readers(program_.nests[live_.nest_of_step[step.index()]].output());
     } else if (const auto* library = std::get_if<loop::LibraryCall>(&program_.steps[step].content)) {
-      readers(library->output);
+      for (loop::BufferId b : library->outputs) readers(b);
     } else {
       for (loop::BufferId b : std::get<loop::TorchCall>(program_.steps[step].content).outputs)
         if (b.valid()) readers(b);

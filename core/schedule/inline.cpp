@@ -121,7 +121,7 @@ std::vector<bool> dead_steps(const loop::Program& program) {
       if (!dead[k])
         for (loop::BufferId b : nest.inputs()) read[b.index()] = true;
     } else if (const auto* library = std::get_if<loop::LibraryCall>(&step.content)) {
-      read[library->lhs.buffer.index()] = read[library->rhs.buffer.index()] = true;
+      for (const loop::View& operand : library->operands) read[operand.buffer.index()] = true;
     } else {
       for (const auto& [value, view] : std::get<loop::TorchCall>(step.content).inputs) read[view.buffer.index()] = true;
     }
@@ -152,8 +152,8 @@ LiveNests live_nests(const loop::Program& program) {
     }
     std::vector<loop::BufferId> inputs, outputs;
     if (const auto* library = std::get_if<loop::LibraryCall>(&step.content)) {
-      inputs = {library->lhs.buffer, library->rhs.buffer};
-      outputs = {library->output};
+      for (const loop::View& operand : library->operands) inputs.push_back(operand.buffer);
+      outputs = library->outputs;
     } else {
       const auto& torch = std::get<loop::TorchCall>(step.content);
       for (const auto& [value, view] : torch.inputs) inputs.push_back(view.buffer);

@@ -55,11 +55,11 @@ struct ProgramFacts {
     }
     for (const loop::Step& step : program.steps) {
       call.push_back(!std::holds_alternative<loop::NestId>(step.content));
-      const auto* product = std::get_if<loop::LibraryCall>(&step.content);
-      library.push_back(product != nullptr);
-      if (product != nullptr) {
-        call_reads.items.insert(call_reads.items.end(), {product->lhs.buffer, product->rhs.buffer});
-        call_writes.items.push_back(product->output);
+      const auto* own = std::get_if<loop::LibraryCall>(&step.content);
+      library.push_back(own != nullptr);
+      if (own != nullptr) {
+        for (const loop::View& operand : own->operands) call_reads.items.push_back(operand.buffer);
+        call_writes.items.insert(call_writes.items.end(), own->outputs.begin(), own->outputs.end());
       } else if (const auto* torch = std::get_if<loop::TorchCall>(&step.content)) {
         for (const auto& [value, view] : torch->inputs) call_reads.items.push_back(view.buffer);
         for (const loop::BufferId b : torch->outputs)
