@@ -230,6 +230,14 @@ std::vector<Entry> creation_entries();
 std::vector<Entry> reduction_entries();
 std::vector<Entry> normalisation_entries();
 std::vector<Entry> channel_norm_entries();
+std::vector<Entry> padding_entries();
+std::vector<Entry> pooling_entries();
+std::vector<Entry> pooling_backward_entries();
+std::vector<Entry> interpolation_entries();
+std::vector<Entry> sampling_entries();
+std::vector<Entry> windows_entries();
+std::vector<Entry> rearrange_entries();
+std::vector<Entry> copy_view_entries();
 std::vector<Entry> indexing_entries();
 std::vector<Entry> library_entries();
 

@@ -5,35 +5,10 @@
 #include <fmt/format.h>
 
 #include "core/lower/builder.h"
+#include "core/lower/regions.h"
 
 namespace pallascope::lower {
 namespace {
-
-/// Where the elements of a piece go: `start + step * i` along each dimension of the result.
-struct Region {
-  Sizes start, step, count;
-};
-
-Region whole(const Sizes& sizes) { return {Sizes(sizes.size(), 0), Sizes(sizes.size(), 1), sizes}; }
-
-bool empty(const Region& region) {
-  return std::any_of(region.count.begin(), region.count.end(), [](std::int64_t n) { return n <= 0; });
-}
-
-/// A nest over `region` that stores `body` there. `body` gets the position in the result.
-void fill(Builder& builder, std::string name, loop::BufferId buffer, const Region& region,
-          const std::function<int(NestBuilder&, const Index&)>& body) {
-  if (empty(region)) return;
-  NestBuilder nest(builder, std::move(name), region.count);
-  Index position;
-  for (std::size_t d = 0; d < region.count.size(); ++d)
-    position.push_back(builder.context().add(builder.context().multiply(nest.index(d), region.step[d]),
-                                             builder.context().constant(region.start[d])));
-  const Sizes dims = builder.program().buffers[buffer].dims;
-  const DType dtype = builder.program().buffers[buffer].dtype;
-  const int value = nest.cast(body(nest, position), dtype);
-  nest.store_into(buffer, loop::flatten(builder.context(), position, dims), value);
-}
 
 Lowered cat(Call& call) {
   const trace::TensorMeta& meta = call.meta();
@@ -42,7 +17,7 @@ Lowered cat(Call& call) {
   const bool stack = call.node.target == "aten.stack.default";
   const std::size_t d = Call::dim(call.integer(1, "dim", 0), meta.rank());
   if (meta.rank() == 0) throw MalformedNode{"a concatenation of rank 0"};
-  const loop::BufferId buffer = call.builder.add_buffer(meta.dtype, meta.sizes);
+  const Canvas canvas = blank(call.builder, meta.dtype, meta.sizes, memory_order(meta));
   std::int64_t start = 0;
   for (Tensor piece : pieces) {
     if (!is_kernel_dtype(piece.dtype)) return declined_dtype();
@@ -60,11 +35,11 @@ Lowered cat(Call& call) {
     region.start[d] = start;
     start += piece.sizes[d];
     if (start > meta.sizes[d]) throw MalformedNode{"pieces longer than their concatenation"};
-    fill(call.builder, call.node.name, buffer, region,
+    fill(call.builder, call.node.name, canvas, region,
          [&](NestBuilder& nest, const Index&) { return nest.load_at(piece, nest.index()); });
   }
   if (start != meta.sizes[d] && meta.numel() > 0) throw MalformedNode{"pieces shorter than their concatenation"};
-  call.define(call.builder.row_major(buffer, meta.sizes));
+  call.define(canvas.tensor);
   return as_kernel();
 }
 
@@ -73,19 +48,19 @@ void scatter_slice(Call& call, const std::optional<Tensor>& base, const Tensor& 
                    std::int64_t step, std::int64_t count) {
   const trace::TensorMeta& meta = call.meta();
   Builder& builder = call.builder;
-  const loop::BufferId buffer = builder.add_buffer(meta.dtype, meta.sizes);
+  const Canvas canvas = blank(builder, meta.dtype, meta.sizes, memory_order(meta));
   const auto keep = [&](std::int64_t from, std::int64_t by, std::int64_t n) {
     Region region = whole(meta.sizes);
     region.start[d] = from;
     region.step[d] = by;
     region.count[d] = n;
-    fill(builder, call.node.name + ".kept", buffer, region, [&](NestBuilder& nest, const Index& position) {
+    fill(builder, call.node.name + ".kept", canvas, region, [&](NestBuilder& nest, const Index& position) {
       return base ? nest.load_at(*base, position) : nest.constant(to_scalar(0, meta.dtype), meta.dtype);
     });
   };
   if (count <= 0) {
     keep(0, 1, meta.sizes[d]);
-    call.define(builder.row_major(buffer, meta.sizes));
+    call.define(canvas.tensor);
     return;
   }
   const std::int64_t last = start + (count - 1) * step;
@@ -99,10 +74,10 @@ void scatter_slice(Call& call, const std::optional<Tensor>& base, const Tensor& 
   region.start[d] = start;
   region.step[d] = step;
   region.count[d] = count;
-  fill(builder, call.node.name, buffer, region, [&](NestBuilder& nest, const Index&) {
+  fill(builder, call.node.name, canvas, region, [&](NestBuilder& nest, const Index&) {
     return nest.cast(nest.load_at(source, nest.index()), meta.dtype);
   });
-  call.define(builder.row_major(buffer, meta.sizes));
+  call.define(canvas.tensor);
 }
 
 /// Elements of start : end : step within an axis.
@@ -154,43 +129,6 @@ Lowered select_backward(Call& call) {
   return as_kernel();
 }
 
-/// Pads (or, with a negative count, cuts) from the last dimension backwards.
-Lowered constant_pad(Call& call) {
-  const Tensor x = call.tensor(0, "self");
-  const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
-  const Sizes pads = call.integers(1, "pad");
-  if (meta.rank() != x.rank() || pads.size() > 2 * x.sizes.size()) throw MalformedNode{"more pads than dimensions"};
-  const loop::Scalar value = to_scalar(call.number(2, "value", 0), meta.dtype);
-  Builder& builder = call.builder;
-  const loop::BufferId buffer = builder.add_buffer(meta.dtype, meta.sizes);
-  Sizes before(x.sizes.size(), 0);
-  for (std::size_t k = 0; 2 * k + 1 < pads.size(); ++k) before[x.sizes.size() - 1 - k] = pads[2 * k];
-  // `inner` is where elements of x land; dimension by dimension the slabs beside it are filled.
-  Region inner = whole(meta.sizes);
-  for (std::size_t d = 0; d < x.sizes.size(); ++d) {
-    const std::int64_t from = std::clamp<std::int64_t>(before[d], 0, meta.sizes[d]);
-    const std::int64_t to = std::clamp<std::int64_t>(before[d] + x.sizes[d], from, meta.sizes[d]);
-    for (const auto& [start, end] : {std::pair{std::int64_t{0}, from}, std::pair{to, meta.sizes[d]}}) {
-      Region slab = inner;
-      slab.start[d] = start;
-      slab.count[d] = end - start;
-      fill(builder, call.node.name + ".pad", buffer, slab,
-           [&](NestBuilder& nest, const Index&) { return nest.constant(value, meta.dtype); });
-    }
-    inner.start[d] = from;
-    inner.count[d] = to - from;
-  }
-  fill(builder, call.node.name, buffer, inner, [&](NestBuilder& nest, const Index& position) {
-    Index source;
-    for (std::size_t d = 0; d < x.sizes.size(); ++d)
-      source.push_back(builder.context().subtract(position[d], builder.context().constant(before[d])));
-    return nest.load_at(x, source);
-  });
-  call.define(builder.row_major(buffer, meta.sizes));
-  return as_kernel();
-}
-
 /// repeat: a nest over (repeat, extent) pairs, so that every index stays affine.
 Lowered repeat(Call& call) {
   const Tensor x = call.tensor(0, "self");
@@ -223,7 +161,6 @@ std::vector<Entry> shape_entries() {
           {"aten.select_scatter.default", "shape", select_scatter},
           {"aten.slice_backward.default", "shape", slice_backward},
           {"aten.select_backward.default", "shape", select_backward},
-          {"aten.constant_pad_nd.default", "shape", constant_pad},
           {"aten.repeat.default", "shape", repeat}};
 }
 
