@@ -237,7 +237,7 @@ std::vector<Entry> interpolation_entries();
 std::vector<Entry> sampling_entries();
 std::vector<Entry> windows_entries();
 std::vector<Entry> rearrange_entries();
-std::vector<Entry> copy_view_entries();
+std::vector<Entry> storage_entries();
 std::vector<Entry> indexing_entries();
 std::vector<Entry> library_entries();
 

@@ -18,7 +18,8 @@ const std::vector<Entry>& all_entries() {
     std::vector<Entry> rows;
     for (const auto& family : {pointwise_entries(), activation_entries(), cast_entries(), view_entries(), shape_entries(),
                                creation_entries(), reduction_entries(), normalisation_entries(),
-                               channel_norm_entries(), padding_entries(), pooling_entries(), indexing_entries(),
+                               channel_norm_entries(), padding_entries(), pooling_entries(), rearrange_entries(), storage_entries(),
+                               indexing_entries(),
                                library_entries()})
       rows.insert(rows.end(), family.begin(), family.end());
     return rows;

@@ -222,6 +222,22 @@ Tensor summed(Builder& builder, const std::string& name, const Tensor& x, std::s
   return canvas.tensor;
 }
 
+Lowered copied_views(Call& call, Family view) {
+  for (std::size_t k = 0; k < call.outputs(); ++k)
+    if (call.wanted(k) && !is_kernel_dtype(call.meta(k).dtype)) return declined_dtype();
+  Lowered lowered = view(call);
+  if (lowered.outcome != loop::Outcome::view || lowered.diagnostic) return lowered;
+  for (std::size_t k = 0; k < call.outputs(); ++k) {
+    if (!call.wanted(k)) continue;
+    const Tensor seen = call.builder.tensor(call.node.outputs[k]);
+    const trace::TensorMeta& meta = call.meta(k);
+    call.define(call.builder.pointwise(
+                    call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) { return nest.load(seen); }, &meta),
+                k);
+  }
+  return as_kernel();
+}
+
 const trace::TensorMeta& meta_of(const Call& call, std::size_t index, std::string_view name) {
   const trace::Argument* argument = call.argument(index, name);
   const auto* value = argument == nullptr ? nullptr : argument->get<trace::ValueId>();

@@ -63,6 +63,9 @@ void fill_pieces(Builder& builder, const std::string& name, const Canvas& canvas
 Tensor summed(Builder& builder, const std::string& name, const Tensor& x, std::size_t dim, const Lists& lists, DType c,
               bool mean = false, const std::vector<std::size_t>& order = {});
 
+/// A dense copy of each output that the view family `view` defines, as the `*_copy` operators give.
+Lowered copied_views(Call& call, Family view);
+
 /// The meta of a tensor argument.
 const trace::TensorMeta& meta_of(const Call& call, std::size_t index, std::string_view name);
 

@@ -10,12 +10,10 @@
 namespace pallascope::lower {
 namespace {
 
-Lowered cat(Call& call) {
+/// `pieces` beside each other along dimension `d`; each of them a new one there if `stack`.
+Lowered side_by_side(Call& call, const std::vector<Tensor>& pieces, std::size_t d, bool stack) {
   const trace::TensorMeta& meta = call.meta();
   if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
-  std::vector<Tensor> pieces = call.tensors(0, "tensors");
-  const bool stack = call.node.target == "aten.stack.default";
-  const std::size_t d = Call::dim(call.integer(1, "dim", 0), meta.rank());
   if (meta.rank() == 0) throw MalformedNode{"a concatenation of rank 0"};
   const Canvas canvas = blank(call.builder, meta.dtype, meta.sizes, memory_order(meta));
   std::int64_t start = 0;
@@ -41,6 +39,31 @@ Lowered cat(Call& call) {
   if (start != meta.sizes[d] && meta.numel() > 0) throw MalformedNode{"pieces shorter than their concatenation"};
   call.define(canvas.tensor);
   return as_kernel();
+}
+
+Lowered cat(Call& call) {
+  return side_by_side(call, call.tensors(0, "tensors"), Call::dim(call.integer(1, "dim", 0), call.meta().rank()),
+                      call.node.target == "aten.stack.default");
+}
+
+/// hstack, vstack, dstack, column_stack: tensors of at least `rank` dimensions beside each other along `dim`. Where the
+/// new dimensions stand differs: in front (hstack, vstack), on both sides of a vector (dstack), behind (column_stack).
+enum class Stack { horizontal, vertical, deep, column };
+template <Stack kind>
+Lowered stack_pieces(Call& call) {
+  std::vector<Tensor> pieces = call.tensors(0, "tensors");
+  for (Tensor& piece : pieces) {
+    Sizes sizes = piece.sizes;
+    const std::int64_t n = sizes.empty() ? 1 : sizes[0];
+    if (kind == Stack::horizontal && sizes.empty()) sizes = {1};
+    if (kind == Stack::vertical && sizes.size() < 2) sizes = {1, n};
+    if (kind == Stack::column && sizes.size() < 2) sizes = {n, 1};
+    if (kind == Stack::deep && sizes.size() < 2) sizes = {1, n, 1};
+    if (kind == Stack::deep && sizes.size() == 2) sizes.push_back(1);
+    piece = call.builder.reshape(piece, sizes);
+  }
+  const std::size_t d = kind == Stack::vertical ? 0 : kind == Stack::deep ? 2 : call.meta().rank() == 1 ? 0 : 1;
+  return side_by_side(call, pieces, d, false);
 }
 
 /// Puts `source` at start, start + step, ... of `dim` in a copy of `base` (or in zeros).
@@ -129,39 +152,22 @@ Lowered select_backward(Call& call) {
   return as_kernel();
 }
 
-/// repeat: a nest over (repeat, extent) pairs, so that every index stays affine.
-Lowered repeat(Call& call) {
-  const Tensor x = call.tensor(0, "self");
-  const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
-  if (meta.rank() < x.rank()) throw MalformedNode{"a repetition of lower rank"};
-  const std::size_t extra = meta.sizes.size() - x.sizes.size();
-  Sizes pairs;
-  for (std::size_t d = 0; d < meta.sizes.size(); ++d) {
-    const std::int64_t extent = d < extra ? 1 : x.sizes[d - extra];
-    pairs.push_back(extent == 0 ? 0 : meta.sizes[d] / std::max<std::int64_t>(1, extent));
-    pairs.push_back(extent);
-  }
-  const Tensor repeated = call.builder.pointwise(call.node.name, pairs, meta.dtype, [&](NestBuilder& nest) {
-    Index source;
-    for (std::size_t d = extra; d < meta.sizes.size(); ++d) source.push_back(nest.index(2 * d + 1));
-    return nest.load_at(x, source);
-  });
-  call.define(call.builder.row_major(repeated.view.buffer, meta.sizes));
-  return as_kernel();
-}
-
 }  // namespace
 
 std::vector<Entry> shape_entries() {
   return {{"aten.cat.default", "shape", cat},
           {"aten.stack.default", "shape", cat},
           {"aten.concat.default", "shape", cat},
+          {"aten.concatenate.default", "shape", cat},
+          {"aten.hstack.default", "shape", stack_pieces<Stack::horizontal>},
+          {"aten.vstack.default", "shape", stack_pieces<Stack::vertical>},
+          {"aten.row_stack.default", "shape", stack_pieces<Stack::vertical>},
+          {"aten.dstack.default", "shape", stack_pieces<Stack::deep>},
+          {"aten.column_stack.default", "shape", stack_pieces<Stack::column>},
           {"aten.slice_scatter.default", "shape", slice_scatter},
           {"aten.select_scatter.default", "shape", select_scatter},
           {"aten.slice_backward.default", "shape", slice_backward},
-          {"aten.select_backward.default", "shape", select_backward},
-          {"aten.repeat.default", "shape", repeat}};
+          {"aten.select_backward.default", "shape", select_backward}};
 }
 
 }  // namespace pallascope::lower
