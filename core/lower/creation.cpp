@@ -83,20 +83,21 @@ void even_steps(Call& call, DType c, const std::function<int(NestBuilder&, int)>
   const std::int64_t steps = meta.sizes.at(0);
   call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
     if (steps == 1) return after(nest, nest.constant(start, c));
-    const double exact = (end - start) / static_cast<double>(steps - 1);
-    const double step = c == DType::f32 ? static_cast<float>(static_cast<float>(end) - static_cast<float>(start)) / static_cast<float>(steps - 1) : exact;
     index::Context& context = call.builder.context();
+    // Each operation is rounded to the result's dtype where that is shorter than `c`.
+    const bool rounds = dtype_bytes(meta.dtype) < dtype_bytes(c) && is_float(meta.dtype) && c == DType::f32;
+    const auto rounded = [&](int value) { return rounds ? nest.cast(nest.cast(value, meta.dtype), c) : value; };
+    const int first = rounded(nest.constant(start, c)), last = rounded(nest.constant(end, c));
+    const int by = rounded(nest.div(rounded(nest.sub(last, first)), nest.constant(static_cast<double>(steps - 1), c)));
     const int i = nest.cast(nest.index_value(nest.index(0), DType::i64), c);
     const int back = nest.cast(
         nest.index_value(context.subtract(context.constant(steps - 1), nest.index(0)), DType::i64), c);
-    const int by = nest.constant(step, c);
     // A product that is chosen is rounded before it is added: whole numbers are cut off after this.
     const auto product = [&](int count) {
-      const int made = nest.mul(by, count);
+      const int made = rounded(nest.mul(by, rounded(count)));
       return nest.where(nest.compare(ComputeOp::eq, made, made), made, nest.constant(0.0, c));
     };
-    const int low = nest.add(nest.constant(start, c), product(i));
-    const int high = nest.sub(nest.constant(end, c), product(back));
+    const int low = nest.add(first, product(i)), high = nest.sub(last, product(back));
     return after(nest, nest.where(nest.compare(ComputeOp::lt, i, nest.constant(static_cast<double>(steps / 2), c)), low, high));
   }));
 }
