@@ -157,14 +157,14 @@ int NestBuilder::index_value(index::Expression e, DType dtype) {
   return push(std::move(s));
 }
 
-index::Expression NestBuilder::symbol(int value, std::int64_t low, std::int64_t high) {
+index::Expression NestBuilder::symbol(int value, std::int64_t low, std::int64_t high, bool checked) {
   index::Symbol symbol;
   symbol.name = fmt::format("{}_s{}", nest_.name, nest_.symbols.size());
   symbol.origin = static_cast<std::int64_t>(builder_.program().nests.size()) * 100000 + value;
   symbol.low = low;
   symbol.high = high;
   const index::SymbolId id = builder_.context().add_symbol(symbol);
-  nest_.symbols.push_back({id, value, low, high, true});
+  nest_.symbols.push_back({id, value, low, high, checked});
   return builder_.context().of(id);
 }
 

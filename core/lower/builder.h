@@ -64,8 +64,8 @@ class NestBuilder {
   int load(const Tensor& tensor);
   int constant(loop::Scalar scalar, DType dtype);
   int index_value(index::Expression e, DType dtype);
-  /// The value as an index; `low..high` after wrapping is the legal range, checked at run time.
-  index::Expression symbol(int value, std::int64_t low, std::int64_t high);
+  /// The value as an index; `low..high` after wrapping is the legal range, checked at run time unless it is proved.
+  index::Expression symbol(int value, std::int64_t low, std::int64_t high, bool checked = true);
 
   /// The value is an integer divisor: PyTorch raises if it is 0 anywhere.
   void check_nonzero(int value) { nest_.checks.push_back({value}); }
@@ -235,7 +235,6 @@ std::vector<Entry> pooling_entries();
 std::vector<Entry> pooling_backward_entries();
 std::vector<Entry> interpolation_entries();
 std::vector<Entry> sampling_entries();
-std::vector<Entry> windows_entries();
 std::vector<Entry> rearrange_entries();
 std::vector<Entry> storage_entries();
 std::vector<Entry> indexing_entries();

@@ -118,7 +118,8 @@ std::vector<Entry> indexing_entries() {
   return {{"aten.embedding.default", "indexing", embedding},
           {"aten.index_select.default", "indexing", index_select},
           {"aten.gather.default", "indexing", gather},
-          {"aten.index.Tensor", "indexing", index_tensor}};
+          {"aten.index.Tensor", "indexing", index_tensor},
+          {"aten._unsafe_index.Tensor", "indexing", index_tensor}};
 }
 
 }  // namespace pallascope::lower

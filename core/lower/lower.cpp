@@ -19,6 +19,7 @@ const std::vector<Entry>& all_entries() {
     for (const auto& family : {pointwise_entries(), activation_entries(), cast_entries(), view_entries(), shape_entries(),
                                creation_entries(), reduction_entries(), normalisation_entries(),
                                channel_norm_entries(), padding_entries(), pooling_entries(), rearrange_entries(), storage_entries(),
+                               interpolation_entries(), sampling_entries(), pooling_backward_entries(),
                                indexing_entries(),
                                library_entries()})
       rows.insert(rows.end(), family.begin(), family.end());

@@ -144,3 +144,53 @@ def test_adaptive():
         Case("transposed", lambda x: F.adaptive_avg_pool2d(x, 4), (image(2, 6, 6, 6).transpose(1, 3),)),
     ]
     assert_kernels(cases)
+
+
+# -------------------------------------------------------------------------------------------------- gradients
+
+aten = torch.ops.aten
+WINDOWS = {
+    "plain": (2, 2, 0, 1), "overlap": (3, 2, 1, 1), "same": (3, 1, 1, 1), "gaps": (2, 3, 0, 1), "dilated": (2, 2, 1, 2),
+    "pairs": ([3, 2], [2, 1], [1, 0], 1), "large": (6, 1, 2, 1),
+}  # fmt: skip
+
+
+def test_gradients_of_averages():
+    cases = []
+    for name, (k, s, p, d) in WINDOWS.items():
+        for ceil in (False, True):
+            for counted in (False, True):
+                x = image(2, 2, 9, 8)
+                g = F.avg_pool2d(x, k, s, p, ceil, counted).cos()
+                cases.append(Case(f"{name} {ceil} {counted}", lambda g, x, a=(k, s, p, ceil, counted): aten.avg_pool2d_backward(
+                    g, x, *[[v] if type(v) is int else v for v in a], None), (g, x)))
+    x = image(1, 2, 5, 6, 7)
+    cases += [
+        Case("override", lambda g, x: aten.avg_pool2d_backward(g, x, [3], [2], [1], False, True, 5), (image(2, 4, 4), image(2, 7, 7))),
+        Case("3d", lambda g, x: aten.avg_pool3d_backward(g, x, [3], [2], [1], False, False, None), (F.avg_pool3d(x, 3, 2, 1), x)),
+        Case("bf16", lambda g, x: aten.avg_pool2d_backward(g, x, [3], [2], [1], False, True, None),
+             (image(2, 4, 4, dtype=bf16), image(2, 7, 7, dtype=bf16))),
+        Case("channels last", lambda g, x: aten.avg_pool2d_backward(g, x, [3], [2], [1], False, True, None),
+             tuple(image(2, 3, n, n).to(memory_format=torch.channels_last) for n in (4, 7))),
+    ]
+    for name, o in ADAPTIVE.items():
+        cases.append(Case(f"adaptive {name}", aten._adaptive_avg_pool2d_backward, (image(2, 3, o, o), image(2, 3, 8, 8))))
+    cases.append(Case("adaptive 3d", aten._adaptive_avg_pool3d_backward, (image(2, 3, 2, 4), image(2, 5, 4, 7))))
+    assert_kernels(cases)
+
+
+def test_gradients_of_maxima():
+    cases = []
+    for name, (k, s, p, d) in WINDOWS.items():
+        x = tied(2, 2, 9, 8)
+        out, at = F.max_pool2d(x, k, s, p, d, True, return_indices=True)
+        lists = [[v] if type(v) is int else v for v in (k, s, p, d)]
+        cases.append(Case(name, lambda g, x, i, a=lists: aten.max_pool2d_with_indices_backward(g, x, *a, True, i), (torch.randn(out.shape), x, at)))
+    x = tied(1, 2, 7, 8, 9)
+    out, at = F.max_pool3d(x, 3, 2, 1, return_indices=True)
+    cases.append(Case("3d", lambda g, x, i: aten.max_pool3d_with_indices_backward(g, x, [3], [2], [1], [1], False, i), (torch.randn(out.shape), x, at)))
+    for name, o in ADAPTIVE.items():
+        x = tied(2, 3, 8, 8)
+        out, at = F.adaptive_max_pool2d(x, o, return_indices=True)
+        cases.append(Case(f"adaptive {name}", aten.adaptive_max_pool2d_backward, (torch.randn(out.shape), x, at)))
+    assert_kernels(cases)
