@@ -49,6 +49,7 @@ namespace pallascope::loop {
   X(logical_not, 1, "jnp.logical_not({0})")                         \
   X(bitwise_not, 1, "jnp.bitwise_not({0})")                         \
   X(cast, 1, "{0}.astype(jnp.{dtype})")                             \
+  X(bitcast, 1, "lax.bitcast_convert_type({0}, jnp.{dtype})")         \
   X(add, 2, "{0} + {1}")                                            \
   X(sub, 2, "{0} - {1}")                                            \
   X(mul, 2, "{0} * {1}")                                            \

@@ -65,8 +65,8 @@ class NestBuilder {
   int constant(loop::Scalar scalar, DType dtype);
   int index_value(index::Expression e, DType dtype);
   [[nodiscard]] index::Expression constant_index(std::int64_t value) const;
-  /// The value as an index; `low..high` after wrapping is the legal range, checked at run time.
-  index::Expression symbol(int value, std::int64_t low, std::int64_t high) { return symbol(value, low, high, true); }
+  /// The value as an index; `low..high` after wrapping is the legal range, checked at run time unless it is proved.
+  index::Expression symbol(int value, std::int64_t low, std::int64_t high, bool checked = true);
   /// The value as an index that is within `low..high` by how it was computed.
   index::Expression known_symbol(int value, std::int64_t low, std::int64_t high) { return symbol(value, low, high, false); }
 
@@ -105,7 +105,6 @@ class NestBuilder {
   void store_into(loop::BufferId buffer, index::Expression where, int value, loop::StoreMode mode = loop::StoreMode::plain);
 
  private:
-  index::Expression symbol(int value, std::int64_t low, std::int64_t high, bool checked);
   int push(loop::Statement statement);
   loop::NestId finish();
 
@@ -236,6 +235,13 @@ std::vector<Entry> creation_entries();
 std::vector<Entry> reduction_entries();
 std::vector<Entry> normalisation_entries();
 std::vector<Entry> channel_norm_entries();
+std::vector<Entry> padding_entries();
+std::vector<Entry> pooling_entries();
+std::vector<Entry> pooling_backward_entries();
+std::vector<Entry> interpolation_entries();
+std::vector<Entry> sampling_entries();
+std::vector<Entry> rearrange_entries();
+std::vector<Entry> storage_entries();
 std::vector<Entry> indexing_entries();
 std::vector<Entry> scan_entries();
 std::vector<Entry> scatter_entries();

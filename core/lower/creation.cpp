@@ -1,7 +1,9 @@
 // Family: tensors made from nothing (fills, ranges, triangles).
+#include <algorithm>
 #include <cmath>
 
 #include "core/lower/builder.h"
+#include "core/lower/regions.h"
 
 namespace pallascope::lower {
 namespace {
@@ -73,26 +75,122 @@ Lowered iota(Call& call) {
   return as_kernel();
 }
 
-/// linspace counts from the nearer end, so that both ends are exact (ATen, RangeFactories).
-Lowered linspace(Call& call) {
+/// `steps` numbers from start to end, counted from the nearer end, so that both ends are exact (ATen, RangeFactories).
+/// In the dtype `c`; `after` of each number.
+void even_steps(Call& call, DType c, const std::function<int(NestBuilder&, int)>& after) {
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype) || !is_float(meta.dtype)) return declined("linspace of integers");
-  if (call.is_tensor(0, "start") || call.is_tensor(1, "end")) return declined("linspace between tensors");
   const double start = call.number(0, "start"), end = call.number(1, "end");
   const std::int64_t steps = meta.sizes.at(0);
-  const DType c = compute_dtype(meta.dtype);
   call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
-    if (steps == 1) return nest.constant(start, c);
-    const double step = (end - start) / static_cast<double>(steps - 1);
+    if (steps == 1) return after(nest, nest.constant(start, c));
     index::Context& context = call.builder.context();
+    // Each operation is rounded to the result's dtype where that is shorter than `c`.
+    const bool rounds = dtype_bytes(meta.dtype) < dtype_bytes(c) && is_float(meta.dtype) && c == DType::f32;
+    const auto rounded = [&](int value) { return rounds ? nest.cast(nest.cast(value, meta.dtype), c) : value; };
+    const int first = rounded(nest.constant(start, c)), last = rounded(nest.constant(end, c));
+    const int by = rounded(nest.div(rounded(nest.sub(last, first)), nest.constant(static_cast<double>(steps - 1), c)));
     const int i = nest.cast(nest.index_value(nest.index(0), DType::i64), c);
     const int back = nest.cast(
         nest.index_value(context.subtract(context.constant(steps - 1), nest.index(0)), DType::i64), c);
-    const int by = nest.constant(step, c);
-    const int low = nest.add(nest.constant(start, c), nest.mul(by, i));
-    const int high = nest.sub(nest.constant(end, c), nest.mul(by, back));
-    return nest.where(nest.compare(ComputeOp::lt, i, nest.constant(static_cast<double>(steps / 2), c)), low, high);
+    // A product that is chosen is rounded before it is added: whole numbers are cut off after this.
+    const auto product = [&](int count) {
+      const int made = rounded(nest.mul(by, rounded(count)));
+      return nest.where(nest.compare(ComputeOp::eq, made, made), made, nest.constant(0.0, c));
+    };
+    const int low = nest.add(first, product(i)), high = nest.sub(last, product(back));
+    return after(nest, nest.where(nest.compare(ComputeOp::lt, i, nest.constant(static_cast<double>(steps / 2), c)), low, high));
   }));
+}
+
+Lowered linspace(Call& call) {
+  const trace::TensorMeta& meta = call.meta();
+  if (!is_kernel_dtype(meta.dtype) || is_bool(meta.dtype)) return declined_dtype();
+  if (call.is_tensor(0, "start") || call.is_tensor(1, "end")) return declined("linspace between tensors");
+  const DType c = is_float(meta.dtype) ? compute_dtype(meta.dtype) : DType::f64;
+  even_steps(call, c, [](NestBuilder&, int value) { return value; });
+  return as_kernel();
+}
+
+/// logspace: base to the power of even steps.
+Lowered logspace(Call& call) {
+  const trace::TensorMeta& meta = call.meta();
+  if (!is_kernel_dtype(meta.dtype) || is_bool(meta.dtype)) return declined_dtype();
+  if (call.is_tensor(0, "start") || call.is_tensor(1, "end")) return declined("logspace between tensors");
+  if (!is_float(meta.dtype)) return declined("logspace of integers");
+  const double base = call.number(3, "base", 10);
+  even_steps(call, DType::f64, [&](NestBuilder& nest, int value) {
+    return nest.op(ComputeOp::pow, nest.constant(base, DType::f64), value);
+  });
+  return as_kernel();
+}
+
+/// The rows and columns of a triangle's elements, in row order: a rectangle of whole rows, and rows that grow (tril) or
+/// shrink (triu) by one. In the latter, element t stands in the row whose start is the last not above t: the root of a
+/// quadratic, which is put right by one where its rounding misses.
+template <bool lower_side>
+Lowered triangle_indices(Call& call) {
+  const trace::TensorMeta& meta = call.meta();
+  if (!is_integer(meta.dtype) || !is_kernel_dtype(meta.dtype)) return declined_dtype();
+  const std::int64_t rows = call.integer(0, "row"), columns = call.integer(1, "col"), offset = call.integer(2, "offset", 0);
+  Builder& builder = call.builder;
+  index::Context& context = builder.context();
+  const Canvas canvas = blank(builder, meta.dtype, meta.sizes);
+  const auto length = [&](std::int64_t r) {
+    return lower_side ? std::clamp<std::int64_t>(r + offset + 1, 0, columns) : std::clamp<std::int64_t>(columns - r - offset, 0, columns);
+  };
+  // Rows `first` .. `last` - 1 differ from each other by one; whole rows follow them (tril) or come before them (triu).
+  std::int64_t first = 0, last = 0, whole_first = 0, whole_rows = 0, slanted = 0;
+  if (lower_side) {
+    while (first < rows && length(first) == 0) ++first;
+    last = first;
+    while (last < rows && length(last) < columns) ++last;
+    whole_first = last;
+    whole_rows = rows - last;
+  } else {
+    while (whole_rows < rows && length(whole_rows) == columns) ++whole_rows;
+    first = last = whole_rows;
+    while (last < rows && length(last) > 0) ++last;
+  }
+  if (columns == 0) last = first, whole_rows = 0;
+  for (std::int64_t r = first; r < last; ++r) slanted += length(r);
+  const std::int64_t slanted_at = lower_side ? 0 : whole_rows * columns, whole_at = lower_side ? slanted : 0;
+  if (slanted + whole_rows * columns != meta.sizes.at(1)) throw MalformedNode{"a triangle of another size"};
+  for (std::int64_t side = 0; side < 2; ++side) {
+    fill(builder, call.node.name, canvas, {{side, whole_at}, {1, 1}, {1, whole_rows * columns}}, [&](NestBuilder& nest, const Index&) {
+      const index::Expression t = nest.index(1);
+      return nest.index_value(side == 0 ? context.add(context.floor_div(t, columns), context.constant(whole_first)) : context.mod(t, columns),
+                              DType::i64);
+    });
+    fill(builder, call.node.name, canvas, {{side, slanted_at}, {1, 1}, {1, slanted}}, [&](NestBuilder& nest, const Index&) {
+      const auto whole = [&](std::int64_t n) { return nest.constant(n, DType::i64); };
+      const std::int64_t a = length(first), twice = lower_side ? 2 * a - 1 : 2 * a + 1;
+      const int t = nest.index_value(nest.index(1), DType::i64);
+      // Row k starts at k*a + k*(k-1)/2, or k*a - k*(k-1)/2 where rows shrink.
+      const auto start = [&](int k) {
+        const int pairs = nest.op(ComputeOp::integer_div_trunc, nest.mul(k, nest.sub(k, whole(1))), whole(2));
+        return lower_side ? nest.add(nest.mul(k, whole(a)), pairs) : nest.sub(nest.mul(k, whole(a)), pairs);
+      };
+      const auto real = [&](double n) { return nest.constant(n, DType::f64); };
+      const double square = static_cast<double>(twice) * static_cast<double>(twice);
+      const int eight = nest.mul(real(8), nest.cast(t, DType::f64));
+      int k = -1;
+      if (lower_side) {
+        k = nest.sub(nest.op(ComputeOp::sqrt, nest.add(real(square), eight)), real(static_cast<double>(twice)));
+      } else {
+        const int root = nest.op(ComputeOp::sqrt, nest.op(ComputeOp::maximum, nest.sub(real(square), eight), real(0)));
+        k = nest.sub(real(static_cast<double>(twice)), root);
+      }
+      k = nest.cast(nest.op(ComputeOp::floor, nest.mul(k, real(0.5))), DType::i64);
+      const int too_far = nest.compare(ComputeOp::gt, start(k), t);
+      k = nest.where(too_far, nest.sub(k, whole(1)), k);
+      const int next = nest.add(k, whole(1));
+      k = nest.where(nest.compare(ComputeOp::le, start(next), t), next, k);
+      if (side == 0) return nest.add(k, whole(first));
+      const int column = nest.sub(t, start(k));
+      return lower_side ? column : nest.add(column, nest.add(k, whole(first + offset)));
+    });
+  }
+  call.define(canvas.tensor);
   return as_kernel();
 }
 
@@ -143,10 +241,17 @@ std::vector<Entry> creation_entries() {
   add("aten.scalar_tensor.default", fill<0>);
   for (std::string_view op : {"aten.zeros.default", "aten.zeros_like.default", "aten.new_zeros.default", "aten.zero.default"})
     add(op, constant<0>);
+  // Eager leaves the values of these undefined: any are right, and zeros are the same in every run.
+  for (std::string_view op : {"aten.empty.memory_format", "aten.empty_like.default", "aten.empty_strided.default", "aten.new_empty.default",
+                              "aten.new_empty_strided.default", "aten.empty_permuted.default"})
+    add(op, constant<0>);
   for (std::string_view op : {"aten.ones.default", "aten.ones_like.default", "aten.new_ones.default"}) add(op, constant<1>);
   for (std::string_view op : {"aten.arange.default", "aten.arange.start", "aten.arange.start_step"}) add(op, arange);
   add("prims.iota.default", iota);
   add("aten.linspace.default", linspace);
+  add("aten.logspace.default", logspace);
+  add("aten.tril_indices.default", triangle_indices<true>);
+  add("aten.triu_indices.default", triangle_indices<false>);
   for (std::string_view op : {"aten.eye.default", "aten.eye.m"}) add(op, eye);
   add("aten.tril.default", triangle<true>);
   add("aten.triu.default", triangle<false>);

@@ -36,7 +36,14 @@ const std::vector<Entry>& all_entries() {
           distance_entries,
           attention_entries,
           convolution_entries,
-          sorting_entries}) {
+          sorting_entries,
+          padding_entries,
+          pooling_entries,
+          rearrange_entries,
+          storage_entries,
+          interpolation_entries,
+          sampling_entries,
+          pooling_backward_entries}) {
       const std::vector<Entry> family = entries();
       rows.insert(rows.end(), family.begin(), family.end());
     }

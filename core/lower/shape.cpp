@@ -5,44 +5,17 @@
 #include <fmt/format.h>
 
 #include "core/lower/builder.h"
+#include "core/lower/regions.h"
 
 namespace pallascope::lower {
 namespace {
 
-/// Where the elements of a piece go: `start + step * i` along each dimension of the result.
-struct Region {
-  Sizes start, step, count;
-};
-
-Region whole(const Sizes& sizes) { return {Sizes(sizes.size(), 0), Sizes(sizes.size(), 1), sizes}; }
-
-bool empty(const Region& region) {
-  return std::any_of(region.count.begin(), region.count.end(), [](std::int64_t n) { return n <= 0; });
-}
-
-/// A nest over `region` that stores `body` there. `body` gets the position in the result.
-void fill(Builder& builder, std::string name, loop::BufferId buffer, const Region& region,
-          const std::function<int(NestBuilder&, const Index&)>& body) {
-  if (empty(region)) return;
-  NestBuilder nest(builder, std::move(name), region.count);
-  Index position;
-  for (std::size_t d = 0; d < region.count.size(); ++d)
-    position.push_back(builder.context().add(builder.context().multiply(nest.index(d), region.step[d]),
-                                             builder.context().constant(region.start[d])));
-  const Sizes dims = builder.program().buffers[buffer].dims;
-  const DType dtype = builder.program().buffers[buffer].dtype;
-  const int value = nest.cast(body(nest, position), dtype);
-  nest.store_into(buffer, loop::flatten(builder.context(), position, dims), value);
-}
-
-Lowered cat(Call& call) {
+/// `pieces` beside each other along dimension `d`; each of them a new one there if `stack`.
+Lowered side_by_side(Call& call, const std::vector<Tensor>& pieces, std::size_t d, bool stack) {
   const trace::TensorMeta& meta = call.meta();
   if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
-  std::vector<Tensor> pieces = call.tensors(0, "tensors");
-  const bool stack = call.node.target == "aten.stack.default";
-  const std::size_t d = Call::dim(call.integer(1, "dim", 0), meta.rank());
   if (meta.rank() == 0) throw MalformedNode{"a concatenation of rank 0"};
-  const loop::BufferId buffer = call.builder.add_buffer(meta.dtype, meta.sizes);
+  const Canvas canvas = blank(call.builder, meta.dtype, meta.sizes, memory_order(meta));
   std::int64_t start = 0;
   for (Tensor piece : pieces) {
     if (!is_kernel_dtype(piece.dtype)) return declined_dtype();
@@ -60,12 +33,37 @@ Lowered cat(Call& call) {
     region.start[d] = start;
     start += piece.sizes[d];
     if (start > meta.sizes[d]) throw MalformedNode{"pieces longer than their concatenation"};
-    fill(call.builder, call.node.name, buffer, region,
+    fill(call.builder, call.node.name, canvas, region,
          [&](NestBuilder& nest, const Index&) { return nest.load_at(piece, nest.index()); });
   }
   if (start != meta.sizes[d] && meta.numel() > 0) throw MalformedNode{"pieces shorter than their concatenation"};
-  call.define(call.builder.row_major(buffer, meta.sizes));
+  call.define(canvas.tensor);
   return as_kernel();
+}
+
+Lowered cat(Call& call) {
+  return side_by_side(call, call.tensors(0, "tensors"), Call::dim(call.integer(1, "dim", 0), call.meta().rank()),
+                      call.node.target == "aten.stack.default");
+}
+
+/// hstack, vstack, dstack, column_stack: tensors of at least `rank` dimensions beside each other along `dim`. Where the
+/// new dimensions stand differs: in front (hstack, vstack), on both sides of a vector (dstack), behind (column_stack).
+enum class Stack { horizontal, vertical, deep, column };
+template <Stack kind>
+Lowered stack_pieces(Call& call) {
+  std::vector<Tensor> pieces = call.tensors(0, "tensors");
+  for (Tensor& piece : pieces) {
+    Sizes sizes = piece.sizes;
+    const std::int64_t n = sizes.empty() ? 1 : sizes[0];
+    if (kind == Stack::horizontal && sizes.empty()) sizes = {1};
+    if (kind == Stack::vertical && sizes.size() < 2) sizes = {1, n};
+    if (kind == Stack::column && sizes.size() < 2) sizes = {n, 1};
+    if (kind == Stack::deep && sizes.size() < 2) sizes = {1, n, 1};
+    if (kind == Stack::deep && sizes.size() == 2) sizes.push_back(1);
+    piece = call.builder.reshape(piece, sizes);
+  }
+  const std::size_t d = kind == Stack::vertical ? 0 : kind == Stack::deep ? 2 : call.meta().rank() == 1 ? 0 : 1;
+  return side_by_side(call, pieces, d, false);
 }
 
 /// Puts `source` at start, start + step, ... of `dim` in a copy of `base` (or in zeros).
@@ -73,19 +71,19 @@ void scatter_slice(Call& call, const std::optional<Tensor>& base, const Tensor& 
                    std::int64_t step, std::int64_t count) {
   const trace::TensorMeta& meta = call.meta();
   Builder& builder = call.builder;
-  const loop::BufferId buffer = builder.add_buffer(meta.dtype, meta.sizes);
+  const Canvas canvas = blank(builder, meta.dtype, meta.sizes, memory_order(meta));
   const auto keep = [&](std::int64_t from, std::int64_t by, std::int64_t n) {
     Region region = whole(meta.sizes);
     region.start[d] = from;
     region.step[d] = by;
     region.count[d] = n;
-    fill(builder, call.node.name + ".kept", buffer, region, [&](NestBuilder& nest, const Index& position) {
+    fill(builder, call.node.name + ".kept", canvas, region, [&](NestBuilder& nest, const Index& position) {
       return base ? nest.load_at(*base, position) : nest.constant(to_scalar(0, meta.dtype), meta.dtype);
     });
   };
   if (count <= 0) {
     keep(0, 1, meta.sizes[d]);
-    call.define(builder.row_major(buffer, meta.sizes));
+    call.define(canvas.tensor);
     return;
   }
   const std::int64_t last = start + (count - 1) * step;
@@ -99,10 +97,10 @@ void scatter_slice(Call& call, const std::optional<Tensor>& base, const Tensor& 
   region.start[d] = start;
   region.step[d] = step;
   region.count[d] = count;
-  fill(builder, call.node.name, buffer, region, [&](NestBuilder& nest, const Index&) {
+  fill(builder, call.node.name, canvas, region, [&](NestBuilder& nest, const Index&) {
     return nest.cast(nest.load_at(source, nest.index()), meta.dtype);
   });
-  call.define(builder.row_major(buffer, meta.sizes));
+  call.define(canvas.tensor);
 }
 
 /// Elements of start : end : step within an axis.
@@ -154,77 +152,22 @@ Lowered select_backward(Call& call) {
   return as_kernel();
 }
 
-/// Pads (or, with a negative count, cuts) from the last dimension backwards.
-Lowered constant_pad(Call& call) {
-  const Tensor x = call.tensor(0, "self");
-  const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
-  const Sizes pads = call.integers(1, "pad");
-  if (meta.rank() != x.rank() || pads.size() > 2 * x.sizes.size()) throw MalformedNode{"more pads than dimensions"};
-  const loop::Scalar value = to_scalar(call.number(2, "value", 0), meta.dtype);
-  Builder& builder = call.builder;
-  const loop::BufferId buffer = builder.add_buffer(meta.dtype, meta.sizes);
-  Sizes before(x.sizes.size(), 0);
-  for (std::size_t k = 0; 2 * k + 1 < pads.size(); ++k) before[x.sizes.size() - 1 - k] = pads[2 * k];
-  // `inner` is where elements of x land; dimension by dimension the slabs beside it are filled.
-  Region inner = whole(meta.sizes);
-  for (std::size_t d = 0; d < x.sizes.size(); ++d) {
-    const std::int64_t from = std::clamp<std::int64_t>(before[d], 0, meta.sizes[d]);
-    const std::int64_t to = std::clamp<std::int64_t>(before[d] + x.sizes[d], from, meta.sizes[d]);
-    for (const auto& [start, end] : {std::pair{std::int64_t{0}, from}, std::pair{to, meta.sizes[d]}}) {
-      Region slab = inner;
-      slab.start[d] = start;
-      slab.count[d] = end - start;
-      fill(builder, call.node.name + ".pad", buffer, slab,
-           [&](NestBuilder& nest, const Index&) { return nest.constant(value, meta.dtype); });
-    }
-    inner.start[d] = from;
-    inner.count[d] = to - from;
-  }
-  fill(builder, call.node.name, buffer, inner, [&](NestBuilder& nest, const Index& position) {
-    Index source;
-    for (std::size_t d = 0; d < x.sizes.size(); ++d)
-      source.push_back(builder.context().subtract(position[d], builder.context().constant(before[d])));
-    return nest.load_at(x, source);
-  });
-  call.define(builder.row_major(buffer, meta.sizes));
-  return as_kernel();
-}
-
-/// repeat: a nest over (repeat, extent) pairs, so that every index stays affine.
-Lowered repeat(Call& call) {
-  const Tensor x = call.tensor(0, "self");
-  const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
-  if (meta.rank() < x.rank()) throw MalformedNode{"a repetition of lower rank"};
-  const std::size_t extra = meta.sizes.size() - x.sizes.size();
-  Sizes pairs;
-  for (std::size_t d = 0; d < meta.sizes.size(); ++d) {
-    const std::int64_t extent = d < extra ? 1 : x.sizes[d - extra];
-    pairs.push_back(extent == 0 ? 0 : meta.sizes[d] / std::max<std::int64_t>(1, extent));
-    pairs.push_back(extent);
-  }
-  const Tensor repeated = call.builder.pointwise(call.node.name, pairs, meta.dtype, [&](NestBuilder& nest) {
-    Index source;
-    for (std::size_t d = extra; d < meta.sizes.size(); ++d) source.push_back(nest.index(2 * d + 1));
-    return nest.load_at(x, source);
-  });
-  call.define(call.builder.row_major(repeated.view.buffer, meta.sizes));
-  return as_kernel();
-}
-
 }  // namespace
 
 std::vector<Entry> shape_entries() {
   return {{"aten.cat.default", "shape", cat},
           {"aten.stack.default", "shape", cat},
           {"aten.concat.default", "shape", cat},
+          {"aten.concatenate.default", "shape", cat},
+          {"aten.hstack.default", "shape", stack_pieces<Stack::horizontal>},
+          {"aten.vstack.default", "shape", stack_pieces<Stack::vertical>},
+          {"aten.row_stack.default", "shape", stack_pieces<Stack::vertical>},
+          {"aten.dstack.default", "shape", stack_pieces<Stack::deep>},
+          {"aten.column_stack.default", "shape", stack_pieces<Stack::column>},
           {"aten.slice_scatter.default", "shape", slice_scatter},
           {"aten.select_scatter.default", "shape", select_scatter},
           {"aten.slice_backward.default", "shape", slice_backward},
-          {"aten.select_backward.default", "shape", select_backward},
-          {"aten.constant_pad_nd.default", "shape", constant_pad},
-          {"aten.repeat.default", "shape", repeat}};
+          {"aten.select_backward.default", "shape", select_backward}};
 }
 
 }  // namespace pallascope::lower

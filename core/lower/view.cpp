@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/lower/builder.h"
+#include "core/lower/regions.h"
 
 namespace pallascope::lower {
 namespace {
@@ -185,10 +186,9 @@ Lowered select(Call& call) {
   return as_view();
 }
 
-/// split, chunk: each output takes the next piece.
-Lowered split(Call& call) {
-  const Tensor x = call.tensor(0, "self");
-  const std::size_t d = Call::dim(call.integer(2, "dim", 0), x.rank());
+/// Each output takes the next piece.
+Lowered split_along(Call& call, const Tensor& x, std::size_t d) {
+  if (d >= x.sizes.size()) throw MalformedNode{"a split of a dimension that is not there"};
   std::int64_t start = 0;
   for (std::size_t k = 0; k < call.outputs(); ++k) {
     if (!call.wanted(k)) return declined("an output without a meta");
@@ -197,6 +197,12 @@ Lowered split(Call& call) {
     start += count;
   }
   return as_view();
+}
+
+/// split, chunk
+Lowered split(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  return split_along(call, x, Call::dim(call.integer(2, "dim", 0), x.rank()));
 }
 
 Lowered unbind(Call& call) {
@@ -245,64 +251,88 @@ Lowered unfold(Call& call) {
   return as_view();
 }
 
-Lowered flip(Call& call) {
-  const Tensor x = call.tensor(0, "self");
-  std::vector<bool> flipped(x.sizes.size(), false);
-  for (std::int64_t d : call.integers(1, "dims")) flipped[Call::dim(d, x.rank())] = true;
-  call.define(call.builder.reindex(x, x.sizes, [&](const Index& position) {
-    index::Context& context = call.builder.context();
+Tensor flipped(Builder& builder, const Tensor& x, const Sizes& dims) {
+  std::vector<bool> turned(x.sizes.size(), false);
+  for (std::int64_t d : dims)
+    if (x.rank() > 0) turned[Call::dim(d, x.rank())] = true;
+  return builder.reindex(x, x.sizes, [&](const Index& position) {
+    index::Context& context = builder.context();
     Index source = position;
     for (std::size_t d = 0; d < source.size(); ++d)
-      if (flipped[d]) source[d] = context.subtract(context.constant(x.sizes[d] - 1), position[d]);
+      if (turned[d]) source[d] = context.subtract(context.constant(x.sizes[d] - 1), position[d]);
     return source;
-  }));
+  });
+}
+
+Lowered flip(Call& call) {
+  call.define(flipped(call.builder, call.tensor(0, "self"), call.integers(1, "dims")));
   return as_view();
 }
 
-/// as_strided speaks of storage: it is an index map only where the buffer is laid out as eager's storage is.
-Lowered as_strided(Call& call) {
-  const trace::ValueId source = *call.argument(0, "self")->get<trace::ValueId>();
-  const trace::TensorMeta& meta = *call.builder.graph().values[source].tensor;
+/// tensor_split at indices, which may repeat and run backwards: each output is the slice between two of them.
+Lowered split_at(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  const loop::Buffer& buffer = call.builder.program().buffers[x.view.buffer];
-  const std::optional<loop::AffineView> known = loop::affine(call.builder.context(), x.view);
-  if (!known) return declined("as_strided of a value whose storage is not laid out as eager's");
-  std::int64_t base = 0;  // storage offset of the buffer's first element
-  if (buffer.input_index >= 0) {
-    if (call.builder.program().input_layouts[static_cast<std::size_t>(buffer.input_index)].copied)
-      return declined("as_strided of an input that is not dense");
-    const trace::ValueId input = call.builder.graph().inputs[static_cast<std::size_t>(buffer.input_index)].value;
-    base = call.builder.graph().values[input].tensor->storage_offset;
+  const bool by_name = call.node.target != "aten.tensor_split.indices";
+  const Sizes at = call.integers(1, "indices");
+  std::size_t d = 0;
+  if (!by_name) d = Call::dim(call.integer(2, "dim", 0), x.rank());
+  if (call.node.target == "aten.hsplit.array") d = x.rank() == 1 ? 0 : 1;
+  if (call.node.target == "aten.dsplit.array") d = 2;
+  if (d >= x.sizes.size() || call.outputs() != at.size() + 1) throw MalformedNode{"as many pieces as indices, and one more"};
+  for (std::size_t k = 0; k < call.outputs(); ++k) {
+    const std::int64_t start = k == 0 ? 0 : Call::slice_bound(at[k - 1], x.sizes[d]);
+    call.define(along(call.builder, x, d, start, 1, call.meta(k).sizes.at(d)), k);
   }
-  for (std::size_t k = 0; k < meta.sizes.size(); ++k)
-    if (meta.sizes[k] > 1 && known->strides[k] != meta.strides[k])
-      return declined("as_strided of a value whose storage is not laid out as eager's");
-  if (known->offset != meta.storage_offset - base)
-    return declined("as_strided of a value whose storage is not laid out as eager's");
-
-  const Sizes sizes = call.integers(1, "size"), strides = call.integers(2, "stride");
-  const std::int64_t offset = (call.has(3, "storage_offset") ? call.integer(3, "storage_offset") : meta.storage_offset) - base;
-  if (sizes.size() != strides.size()) throw MalformedNode{"as many strides as sizes are needed"};
-  std::int64_t last = offset;
-  bool empty = false;
-  for (std::size_t k = 0; k < sizes.size(); ++k) {
-    empty = empty || sizes[k] == 0;
-    last += (sizes[k] - 1) * strides[k];
-  }
-  if (!empty && (offset < 0 || last >= buffer.numel()))
-    return declined("as_strided reaches elements of the storage outside of the value");
-  Tensor result;
-  result.dtype = x.dtype;
-  result.sizes = sizes;
-  result.view.buffer = x.view.buffer;
-  Index terms;
-  for (std::size_t k = 0; k < sizes.size(); ++k) {
-    result.view.axes.push_back(call.builder.context().add_axis(fmt::format("d{}", k), sizes[k]));
-    terms.push_back(call.builder.context().of(result.view.axes.back()));
-  }
-  result.view.index = call.builder.context().linear(terms, strides, offset);
-  call.define(result);
   return as_view();
+}
+
+/// hsplit, vsplit, dsplit into equal pieces.
+template <int dim>
+Lowered split_named(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  return split_along(call, x, dim == 1 && x.rank() == 1 ? 0 : dim);
+}
+
+/// atleast_1d and its relatives: of one tensor, or of each of a list.
+Lowered at_least(Call& call) {
+  const bool list = call.node.target.ends_with(".Sequence");
+  const std::vector<Tensor> given = list ? call.tensors(0, "tensors") : std::vector<Tensor>{call.tensor(0, "self")};
+  if (given.size() != call.outputs()) throw MalformedNode{"an output for each tensor is needed"};
+  for (std::size_t k = 0; k < given.size(); ++k) call.define(call.builder.reshape(given[k], call.meta(k).sizes), k);
+  return as_view();
+}
+
+Lowered broadcast_tensors(Call& call) {
+  const std::vector<Tensor> given = call.tensors(0, "tensors");
+  if (given.size() != call.outputs()) throw MalformedNode{"an output for each tensor is needed"};
+  for (std::size_t k = 0; k < given.size(); ++k) call.define(call.builder.expand(given[k], call.meta(k).sizes), k);
+  return as_view();
+}
+
+/// meshgrid: tensor k varies along dimension k alone; "xy" swaps the first two dimensions.
+Lowered meshgrid(Call& call) {
+  const std::vector<Tensor> given = call.tensors(0, "tensors");
+  const bool swapped = call.text(1, "indexing", "ij") == "xy" && given.size() > 1;
+  if (given.size() != call.outputs()) throw MalformedNode{"an output for each tensor is needed"};
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    const std::size_t d = swapped && k < 2 ? 1 - k : k;
+    const Tensor line = call.builder.reshape(given[k], {given[k].rank() == 0 ? 1 : given[k].sizes[0]});
+    call.define(call.builder.reindex(line, call.meta(k).sizes, [&](const Index& position) { return Index{position.at(d)}; }), k);
+  }
+  return as_view();
+}
+
+template <int dim>
+Lowered flip_one(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (x.rank() <= dim) throw MalformedNode{"a flip of a dimension that is not there"};
+  call.define(flipped(call.builder, x, {dim}));
+  return as_view();
+}
+
+template <Family view>
+Lowered copy_of(Call& call) {
+  return copied_views(call, view);
 }
 
 }  // namespace
@@ -321,7 +351,8 @@ std::vector<Entry> view_entries() {
   add("aten.permute.default", permute);
   for (std::string_view op : {"aten.transpose.int", "aten.swapaxes.default", "aten.swapdims.default"}) add(op, transpose);
   add("aten.t.default", t);
-  add("aten.mT.default", matrix_transpose);
+  for (std::string_view op : {"aten.mT.default", "aten.mH.default", "aten.adjoint.default", "aten.matrix_H.default"})
+    add(op, matrix_transpose);
   add("aten.numpy_T.default", numpy_transpose);
   for (std::string_view op : {"aten.movedim.int", "aten.movedim.intlist", "aten.moveaxis.int", "aten.moveaxis.intlist"})
     add(op, movedim);
@@ -331,13 +362,40 @@ std::vector<Entry> view_entries() {
   add("aten.slice.Tensor", slice);
   add("aten.narrow.default", narrow);
   add("aten.select.int", select);
-  for (std::string_view op : {"aten.split.Tensor", "aten.split_with_sizes.default", "aten.chunk.default", "aten.split.sizes"})
+  for (std::string_view op : {"aten.split.Tensor", "aten.split_with_sizes.default", "aten.chunk.default", "aten.split.sizes",
+                              "aten.unsafe_split.Tensor", "aten.unsafe_split_with_sizes.default", "aten.unsafe_chunk.default",
+                              "aten.tensor_split.sections"})
     add(op, split);
+  for (std::string_view op : {"aten.tensor_split.indices", "aten.hsplit.array", "aten.vsplit.array", "aten.dsplit.array"}) add(op, split_at);
+  add("aten.vsplit.int", split_named<0>);
+  add("aten.hsplit.int", split_named<1>);
+  add("aten.dsplit.int", split_named<2>);
+  for (std::string_view op : {"aten.atleast_1d.default", "aten.atleast_2d.default", "aten.atleast_3d.default", "aten.atleast_1d.Sequence",
+                              "aten.atleast_2d.Sequence", "aten.atleast_3d.Sequence"})
+    add(op, at_least);
+  add("aten.broadcast_tensors.default", broadcast_tensors);
+  for (std::string_view op : {"aten.meshgrid.default", "aten.meshgrid.indexing"}) add(op, meshgrid);
+  add("aten.flipud.default", flip_one<0>);
+  add("aten.fliplr.default", flip_one<1>);
+  for (std::string_view op : {"aten.view_copy.default", "aten._reshape_copy.default", "aten._reshape_alias_copy.default"}) add(op, copy_of<reshape>);
+  for (std::string_view op : {"aten.alias_copy.default", "aten.detach_copy.default"}) add(op, copy_of<same>);
+  add("aten.permute_copy.default", copy_of<permute>);
+  add("aten.transpose_copy.int", copy_of<transpose>);
+  add("aten.t_copy.default", copy_of<t>);
+  add("aten.expand_copy.default", copy_of<expand>);
+  add("aten.unsqueeze_copy.default", copy_of<unsqueeze>);
+  for (std::string_view op : {"aten.squeeze_copy.default", "aten.squeeze_copy.dim", "aten.squeeze_copy.dims"}) add(op, copy_of<squeeze>);
+  add("aten.slice_copy.Tensor", copy_of<slice>);
+  add("aten.narrow_copy.default", copy_of<narrow>);
+  add("aten.select_copy.int", copy_of<select>);
+  for (std::string_view op : {"aten.split_copy.Tensor", "aten.split_with_sizes_copy.default"}) add(op, copy_of<split>);
+  add("aten.unbind_copy.int", copy_of<unbind>);
+  add("aten.diagonal_copy.default", copy_of<diagonal>);
+  add("aten.unfold_copy.default", copy_of<unfold>);
   add("aten.unbind.int", unbind);
   add("aten.diagonal.default", diagonal);
   add("aten.unfold.default", unfold);
   add("aten.flip.default", flip);
-  add("aten.as_strided.default", as_strided);
   return rows;
 }
 
