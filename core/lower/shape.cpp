@@ -20,19 +20,48 @@ bool empty(const Region& region) {
   return std::any_of(region.count.begin(), region.count.end(), [](std::int64_t n) { return n <= 0; });
 }
 
+/// A buffer that several nests fill, laid out as eager's result: dimension k of it is logical dimension order[k].
+struct Target {
+  loop::BufferId buffer;
+  std::vector<std::size_t> order;
+};
+
+Target target_like(Builder& builder, const trace::TensorMeta& meta) {
+  Target target;
+  target.order = memory_order(meta);
+  Sizes dims;
+  for (std::size_t d : target.order) dims.push_back(meta.sizes[d]);
+  target.buffer = builder.add_buffer(meta.dtype, std::move(dims));
+  return target;
+}
+
+/// The whole of it, as a tensor of the logical sizes.
+Tensor filled(Builder& builder, const Target& target, const Sizes& sizes) {
+  Sizes dims;
+  std::vector<std::size_t> inverse(sizes.size());
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    dims.push_back(sizes[target.order[k]]);
+    inverse[target.order[k]] = k;
+  }
+  const Tensor whole = builder.row_major(target.buffer, dims);
+  return std::is_sorted(target.order.begin(), target.order.end()) ? whole : builder.permute(whole, inverse);
+}
+
 /// A nest over `region` that stores `body` there. `body` gets the position in the result.
-void fill(Builder& builder, std::string name, loop::BufferId buffer, const Region& region,
+void fill(Builder& builder, std::string name, const Target& target, const Region& region,
           const std::function<int(NestBuilder&, const Index&)>& body) {
   if (empty(region)) return;
-  NestBuilder nest(builder, std::move(name), region.count);
+  NestBuilder nest(builder, std::move(name), region.count, {}, target.order);
   Index position;
   for (std::size_t d = 0; d < region.count.size(); ++d)
     position.push_back(builder.context().add(builder.context().multiply(nest.index(d), region.step[d]),
                                              builder.context().constant(region.start[d])));
-  const Sizes dims = builder.program().buffers[buffer].dims;
-  const DType dtype = builder.program().buffers[buffer].dtype;
+  const Sizes dims = builder.program().buffers[target.buffer].dims;
+  const DType dtype = builder.program().buffers[target.buffer].dtype;
   const int value = nest.cast(body(nest, position), dtype);
-  nest.store_into(buffer, loop::flatten(builder.context(), position, dims), value);
+  Index where;
+  for (std::size_t d : target.order) where.push_back(position[d]);
+  nest.store_into(target.buffer, loop::flatten(builder.context(), where, dims), value);
 }
 
 Lowered cat(Call& call) {
@@ -42,7 +71,7 @@ Lowered cat(Call& call) {
   const bool stack = call.node.target == "aten.stack.default";
   const std::size_t d = Call::dim(call.integer(1, "dim", 0), meta.rank());
   if (meta.rank() == 0) throw MalformedNode{"a concatenation of rank 0"};
-  const loop::BufferId buffer = call.builder.add_buffer(meta.dtype, meta.sizes);
+  const Target target = target_like(call.builder, meta);
   std::int64_t start = 0;
   for (Tensor piece : pieces) {
     if (!is_kernel_dtype(piece.dtype)) return declined_dtype();
@@ -60,11 +89,11 @@ Lowered cat(Call& call) {
     region.start[d] = start;
     start += piece.sizes[d];
     if (start > meta.sizes[d]) throw MalformedNode{"pieces longer than their concatenation"};
-    fill(call.builder, call.node.name, buffer, region,
+    fill(call.builder, call.node.name, target, region,
          [&](NestBuilder& nest, const Index&) { return nest.load_at(piece, nest.index()); });
   }
   if (start != meta.sizes[d] && meta.numel() > 0) throw MalformedNode{"pieces shorter than their concatenation"};
-  call.define(call.builder.row_major(buffer, meta.sizes));
+  call.define(filled(call.builder, target, meta.sizes));
   return as_kernel();
 }
 
@@ -73,19 +102,19 @@ void scatter_slice(Call& call, const std::optional<Tensor>& base, const Tensor& 
                    std::int64_t step, std::int64_t count) {
   const trace::TensorMeta& meta = call.meta();
   Builder& builder = call.builder;
-  const loop::BufferId buffer = builder.add_buffer(meta.dtype, meta.sizes);
+  const Target target = target_like(builder, meta);
   const auto keep = [&](std::int64_t from, std::int64_t by, std::int64_t n) {
     Region region = whole(meta.sizes);
     region.start[d] = from;
     region.step[d] = by;
     region.count[d] = n;
-    fill(builder, call.node.name + ".kept", buffer, region, [&](NestBuilder& nest, const Index& position) {
+    fill(builder, call.node.name + ".kept", target, region, [&](NestBuilder& nest, const Index& position) {
       return base ? nest.load_at(*base, position) : nest.constant(to_scalar(0, meta.dtype), meta.dtype);
     });
   };
   if (count <= 0) {
     keep(0, 1, meta.sizes[d]);
-    call.define(builder.row_major(buffer, meta.sizes));
+    call.define(filled(builder, target, meta.sizes));
     return;
   }
   const std::int64_t last = start + (count - 1) * step;
@@ -99,10 +128,10 @@ void scatter_slice(Call& call, const std::optional<Tensor>& base, const Tensor& 
   region.start[d] = start;
   region.step[d] = step;
   region.count[d] = count;
-  fill(builder, call.node.name, buffer, region, [&](NestBuilder& nest, const Index&) {
+  fill(builder, call.node.name, target, region, [&](NestBuilder& nest, const Index&) {
     return nest.cast(nest.load_at(source, nest.index()), meta.dtype);
   });
-  call.define(builder.row_major(buffer, meta.sizes));
+  call.define(filled(builder, target, meta.sizes));
 }
 
 /// Elements of start : end : step within an axis.
@@ -163,7 +192,7 @@ Lowered constant_pad(Call& call) {
   if (meta.rank() != x.rank() || pads.size() > 2 * x.sizes.size()) throw MalformedNode{"more pads than dimensions"};
   const loop::Scalar value = to_scalar(call.number(2, "value", 0), meta.dtype);
   Builder& builder = call.builder;
-  const loop::BufferId buffer = builder.add_buffer(meta.dtype, meta.sizes);
+  const Target target = target_like(builder, meta);
   Sizes before(x.sizes.size(), 0);
   for (std::size_t k = 0; 2 * k + 1 < pads.size(); ++k) before[x.sizes.size() - 1 - k] = pads[2 * k];
   // `inner` is where elements of x land; dimension by dimension the slabs beside it are filled.
@@ -175,19 +204,19 @@ Lowered constant_pad(Call& call) {
       Region slab = inner;
       slab.start[d] = start;
       slab.count[d] = end - start;
-      fill(builder, call.node.name + ".pad", buffer, slab,
+      fill(builder, call.node.name + ".pad", target, slab,
            [&](NestBuilder& nest, const Index&) { return nest.constant(value, meta.dtype); });
     }
     inner.start[d] = from;
     inner.count[d] = to - from;
   }
-  fill(builder, call.node.name, buffer, inner, [&](NestBuilder& nest, const Index& position) {
+  fill(builder, call.node.name, target, inner, [&](NestBuilder& nest, const Index& position) {
     Index source;
     for (std::size_t d = 0; d < x.sizes.size(); ++d)
       source.push_back(builder.context().subtract(position[d], builder.context().constant(before[d])));
     return nest.load_at(x, source);
   });
-  call.define(builder.row_major(buffer, meta.sizes));
+  call.define(filled(builder, target, meta.sizes));
   return as_kernel();
 }
 
