@@ -42,7 +42,8 @@ enum class Completes {
   decision,
   graph,
   list,
-  filter
+  filter,
+  operators
 };
 
 struct Option {

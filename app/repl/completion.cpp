@@ -10,6 +10,7 @@
 #include "app/repl/command.h"
 #include "app/repl/names.h"
 #include "app/repl/words.h"
+#include "core/lower/lower.h"
 
 namespace pallascope::repl {
 namespace {
@@ -187,6 +188,13 @@ void add_words(std::vector<std::string>& result, Session& session, const Command
       }
       break;
     }
+    case Completes::operators:
+      for (const lower::OperatorRow& row : lower::operator_table()) {
+        result.push_back(row.op);
+        result.push_back("family=" + std::string(row.family));
+        result.push_back("outcome=" + std::string(row.outcome_text()));
+      }
+      break;
     case Completes::spec:
       for (const char* dtype : {"f32[", "f16[", "bf16[", "f64[", "i64[", "i32[", "bool["})
         result.push_back(dtype);

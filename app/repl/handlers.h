@@ -19,6 +19,7 @@ Result<Output> run_deps(Session& session, const Arguments& arguments);
 Result<Output> run_users(Session& session, const Arguments& arguments);
 Result<Output> run_code(Session& session, const Arguments& arguments);
 Result<Output> run_index(Session& session, const Arguments& arguments);
+Result<Output> run_ops(Session& session, const Arguments& arguments);
 
 // handlers_explain.cpp: why
 Result<Output> run_why(Session& session, const Arguments& arguments);

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "core/codegen/module_writer.h"
+#include "core/functional/view.h"
 
 namespace pallascope::codegen {
 
@@ -148,14 +149,68 @@ std::string ModuleWriter::empty_tensor(loop::BufferId b) const {
 }
 
 bool ModuleWriter::eager_copies(trace::ValueId value) const {
+  const loop::BufferId lies_in = program_.views.at(value).buffer;
   while (graph_.values[value].producer.valid()) {
     const trace::Node& node = graph_.nodes[graph_.values[value].producer];
-    if (node.target == "aten.flip.default") return true;
+    if (const auto view = functional::view_of(graph_, node, static_cast<std::size_t>(graph_.values[value].output_index))) {
+      value = view->base;
+      continue;
+    }
+    // An index map here where eager has memory of its own (flip): its argument lies in the same buffer.
     const auto* source = node.args.empty() ? nullptr : node.args[0].get<trace::ValueId>();
-    if (source == nullptr) return false;
-    value = *source;
+    const auto place = source == nullptr ? program_.views.end() : program_.views.find(*source);
+    return place != program_.views.end() && place->second.buffer == lies_in;
   }
   return false;
+}
+
+trace::ValueId ModuleWriter::storage_root(trace::ValueId value) const {
+  while (graph_.values[value].producer.valid()) {
+    const auto view = functional::view_of(graph_, graph_.nodes[graph_.values[value].producer],
+                                          static_cast<std::size_t>(graph_.values[value].output_index));
+    if (!view) break;
+    value = view->base;
+  }
+  return value;
+}
+
+bool ModuleWriter::lies_as_eager(const loop::OutputValue& output) const {
+  const std::optional<loop::AffineView> affine = loop::affine(*program_.context, output.view);
+  if (!affine || affine->offset != output.meta.storage_offset) return false;
+  for (std::size_t k = 0; k < output.meta.sizes.size(); ++k)
+    if (output.meta.sizes[k] != 1 && affine->strides[k] != output.meta.strides[k]) return false;
+  return true;
+}
+
+std::map<trace::ValueId, std::string> ModuleWriter::write_shared_roots(const std::string& indent) {
+  // Results that share memory in eager, where at least one does not lie in its buffer as eager's does.
+  std::map<trace::ValueId, std::pair<int, bool>> groups;  // root -> results, all lie as eager's
+  for (std::size_t place = 0; place < outputs_->size(); ++place) {
+    const loop::OutputValue& output = (*outputs_)[place];
+    if (output.none || output.kind != trace::OutputKind::user_output || output.alias_input >= 0) continue;
+    auto& [count, right] = groups.emplace(storage_root(graph_.outputs[place].value), std::pair{0, true}).first->second;
+    ++count;
+    right = right && lies_as_eager(output);
+  }
+  std::map<trace::ValueId, std::string> names;
+  for (const auto& [root, group] : groups) {
+    const auto view = program_.views.find(root);
+    if (group.first < 2 || group.second || !graph_.values[root].producer.valid() || view == program_.views.end()) continue;
+    // Only where all results were viewed from the root's own buffer is that buffer sure to be a tensor here.
+    const std::optional<loop::AffineView> affine = loop::affine(*program_.context, view->second);
+    bool there = affine && std::all_of(affine->strides.begin(), affine->strides.end(), [](std::int64_t s) { return s >= 0; });
+    for (std::size_t place = 0; place < outputs_->size(); ++place) {
+      const loop::OutputValue& output = (*outputs_)[place];
+      if (output.none || output.kind != trace::OutputKind::user_output || output.alias_input >= 0) continue;
+      if (storage_root(graph_.outputs[place].value) == root) there = there && output.view.buffer == view->second.buffer;
+    }
+    const trace::TensorMeta& meta = *graph_.values[root].tensor;
+    if (!there || meta.storage_offset != 0 || eager_copies(root)) continue;
+    const std::string name = fmt::format("root{}", names.size());
+    text_.line(fmt::format("{}{} = _restride({}, {})", indent, name, view_text(view->second, {}), tuple_text(meta.strides)));
+    names.emplace(root, name);
+  }
+  return names;
 }
 
 std::optional<loop::AffineView> ModuleWriter::in_argument(const loop::Buffer& b, const loop::AffineView& view, const Shape& sizes) const {
@@ -201,11 +256,11 @@ std::string ModuleWriter::result_text(const loop::OutputValue& output, trace::Va
     // Eager's result does not lie in the argument.
     return fmt::format("_restride({}.clone(), {})", view_text(output.view, {}), tuple_text(strides));
   }
-  if (affine->offset == 0 && sizes == b.dims && strides == trace::contiguous_strides(sizes) &&
-      returned.insert(output.view.buffer).second)
-    return tensor(output.view.buffer);
   bool same = true;
   for (std::size_t k = 0; k < sizes.size(); ++k) same = same && (sizes[k] == 1 || affine->strides[k] == strides[k]);
+  if (same && affine->offset == 0 && sizes == b.dims && strides == trace::contiguous_strides(sizes) &&
+      returned.insert(output.view.buffer).second)
+    return tensor(output.view.buffer);
   if (same) return fmt::format("_view({}, {}, {}, {})", tensor(output.view.buffer), tuple_text(sizes), tuple_text(strides), affine->offset);
   return fmt::format("_restride({}, {})", view_text(output.view, {}), tuple_text(strides));
 }
@@ -215,6 +270,7 @@ void ModuleWriter::write_returns(const std::string& indent) {
   std::vector<std::string> results;
   std::vector<std::pair<std::string, std::string>> mutations;
   std::set<loop::BufferId> returned;
+  const std::map<trace::ValueId, std::string> roots = write_shared_roots(indent);
   int k = 0;
   for (std::size_t place = 0; place < outputs_->size(); ++place) {
     const loop::OutputValue& output = (*outputs_)[place];
@@ -234,6 +290,11 @@ void ModuleWriter::write_returns(const std::string& indent) {
       const trace::TensorMeta& input = *graph_.values[graph_.inputs[static_cast<std::size_t>(output.alias_input)].value].tensor;
       results.push_back(fmt::format("_view({}, {}, {}, {})", argument(output.alias_input), tuple_text(output.meta.sizes),
                                     tuple_text(output.meta.strides), output.meta.storage_offset - input.storage_offset));
+      continue;
+    }
+    if (const auto root = roots.find(storage_root(graph_.outputs[place].value)); root != roots.end()) {
+      results.push_back(fmt::format("_view({}, {}, {}, {})", root->second, tuple_text(output.meta.sizes),
+                                    tuple_text(output.meta.strides), output.meta.storage_offset));
       continue;
     }
     const std::string name = fmt::format("result{}", k++);

@@ -161,8 +161,14 @@ class ModuleWriter {
 
   [[nodiscard]] std::string empty_tensor(loop::BufferId b) const;
 
-  /// Whether eager made the value by a copy although here it is a view: of the views, flip alone copies.
+  /// Whether eager made the value by a copy although here it is a view, as flip is.
   [[nodiscard]] bool eager_copies(trace::ValueId value) const;
+  /// The value whose memory eager's `value` lies in: itself, unless it is a view.
+  [[nodiscard]] trace::ValueId storage_root(trace::ValueId value) const;
+  /// Whether the result, viewed in its buffer, has eager's strides and offset.
+  [[nodiscard]] bool lies_as_eager(const loop::OutputValue& output) const;
+  /// Tensors that several results are views of, for those that do not lie in their buffer as in eager.
+  std::map<trace::ValueId, std::string> write_shared_roots(const std::string& indent);
 
   /// A view of an input's dense buffer as a view of the argument's own memory, counted from its first element. Strides
   /// are taken apart by the buffer's dimensions: in a buffer of (4, 6), the 7 of a diagonal is one row and one column.

@@ -149,12 +149,9 @@ void Functionalizer::process(NodeId id) {
                     "register a functional variant of the operator and use that");
     return copy_node(id, false);
   }
-  if (is_out_overload(node))
-    return refuse(id, "writes its results into tensors that the caller gives (out=)",
-                  "write `x = f(...)` without out=");
+  if (is_out_overload(node)) return out_variant(id);
   if (is_refused(name))
-    return refuse(id, "changes its arguments in a way that has no functional form",
-                  "leave this operator out of the traced function");
+    return refuse(id, std::string(refused_why), "leave this operator out of the traced function");
   if (changes_shape_only(name)) return take_shape_change(id);
   if (is_in_place_name(name)) return in_place(id);
   if (updates_running_statistics(node)) return name == "instance_norm" ? instance_norm(id) : batch_norm(id);
@@ -405,8 +402,9 @@ ValueId Functionalizer::put_back(const Tensor& tensor, ValueId content, NodeId o
       return step("aten.diagonal_scatter.default",
                   {Argument{read_entry(view.base)}, Argument{content}, integer(view.offset),
                    integer(view.dim), integer(view.dim2)});
-    case ViewKind::strided:
     case ViewKind::reinterpret:
+      return step("aten.view.dtype", {Argument{content}, Argument{base.dtype}});
+    case ViewKind::strided:
       break;
   }
   internal_error("a view that `unwritable` and `flush` keep away", __FILE__, __LINE__, name);
@@ -424,10 +422,23 @@ std::optional<std::string> Functionalizer::unwritable(ValueId id) const {
   if (overlaps_itself(meta(id)))
     return "writes to `" + old_.values[id].name + "`, several elements of which are one place in memory (" +
            trace::to_string(meta(id)) + " with a stride of 0 or less than its inner extent)";
-  for (ValueId at = id; tensors_[at.index()].view; at = tensors_[at.index()].view->base)
-    if (tensors_[at.index()].view->kind == ViewKind::reinterpret)
-      return "writes through `" + old_.values[at].name +
-             "`, which reads its base's bytes as another dtype or starts where a tensor says";
+  bool reinterpreted = false, strided = false;
+  for (ValueId at = id; tensors_[at.index()].view; at = tensors_[at.index()].view->base) {
+    const Tensor& made = tensors_[at.index()];
+    strided = strided || made.view->kind == ViewKind::strided;
+    if (made.view->kind != ViewKind::reinterpret) continue;
+    reinterpreted = true;
+    // `x.view(torch.int32)` is put back as `content.view(torch.float32)`, which needs content without gaps.
+    const Node& maker = old_.nodes[made.maker];
+    const TensorMeta &view = meta(at), &base = meta(made.view->base);
+    const bool by_dtype = maker.target == "aten.view.dtype" && !is_complex(view.dtype) && !is_complex(base.dtype);
+    const auto row_major = [](const TensorMeta& m) { return m.strides == trace::contiguous_strides(m.sizes); };
+    if (by_dtype && (dtype_bytes(view.dtype) == dtype_bytes(base.dtype) || (row_major(view) && row_major(base)))) continue;
+    return "writes through `" + old_.values[at].name +
+           "`, which reads its base's bytes as another dtype or starts where a tensor says";
+  }
+  if (reinterpreted && strided)
+    return "writes through `" + old_.values[id].name + "`, a view by strides of bytes that are read as another dtype";
   return std::nullopt;
 }
 

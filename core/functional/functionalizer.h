@@ -100,6 +100,7 @@ class Functionalizer {
   std::optional<trace::ValueId> copied(trace::NodeId id, trace::ValueId target, trace::ValueId source,
                                        const std::string& name);
   std::optional<trace::ValueId> diagonal_filled(trace::NodeId id, trace::ValueId target);
+  void out_variant(trace::NodeId id);
   void batch_norm(trace::NodeId id);
   void instance_norm(trace::NodeId id);
 

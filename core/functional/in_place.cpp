@@ -94,6 +94,10 @@ std::optional<ValueId> Functionalizer::compute(NodeId id, ValueId target) {
   for (const Argument& argument : node.args) args.push_back(read_argument(argument, false));
   for (const auto& [keyword, argument] : node.kwargs)
     kwargs.emplace_back(keyword, read_argument(argument, false));
+  // The default of `p` stands in the in-place overload only.
+  if (node.target == "aten.bernoulli_.float" && args.size() < 2 && node.argument(1, "p") == nullptr)
+    args.push_back({0.5});
+  if (name == "polygamma_" && args.size() == 2) std::swap(args[0], args[1]);
   if (name == "_index_put_impl_") args.resize(std::min<std::size_t>(args.size(), 4));
   const DType computed = promoted_dtype(old_, node).value_or(wanted.dtype);
   if (computed == wanted.dtype) return last(functional_twin(node.target), std::move(args), std::move(kwargs));
@@ -138,27 +142,104 @@ std::optional<ValueId> Functionalizer::copied(NodeId id, ValueId target, ValueId
               {{{}, wanted, origin}}, false)[0];
 }
 
+/// The diagonal lies at even distances in the row-major order of the elements: every `sum of strides`-th of them. A
+/// tall matrix starts it anew below each square if `wrap` says so, where else it ends with the first.
 std::optional<ValueId> Functionalizer::diagonal_filled(NodeId id, ValueId target) {
   const Node& node = old_.nodes[id];
   const TensorMeta wanted = content_meta(same_[target.index()]);
   const bool wraps = is_true(node.argument(2, "wrap"));
-  if (wanted.rank() != 2 || (wraps && wanted.sizes[0] > wanted.sizes[1])) {
-    refuse(id,
-           "fills the diagonal of a tensor of " + std::to_string(wanted.rank()) + " axes, or wraps around",
-           "fill through x.diagonal().fill_(value)");
+  const auto line = [&](const Ints& sizes) {
+    TensorMeta made = wanted;
+    made.sizes = sizes;
+    made.strides = trace::contiguous_strides(sizes);
+    made.storage_offset = 0;
+    return made;
+  };
+  const std::int64_t elements = wanted.numel();
+  const ValueId origin = node.outputs.empty() ? ValueId() : node.outputs[0];
+  if (wanted.rank() < 2) {
+    refuse(id, "fills the diagonal of a tensor with fewer than 2 axes", "trace the program again");
     return std::nullopt;
   }
-  TensorMeta line = wanted;
-  line.sizes = {std::min(wanted.sizes[0], wanted.sizes[1])};
-  line.strides = {1};
-  line.storage_offset = 0;
+  if (elements == 0)
+    return emit(id, node.name, "aten.clone.default", {{read(target)}}, {}, {{{}, wanted, origin}}, false)[0];
+  std::int64_t step = 0;
+  for (const std::int64_t stride : trace::contiguous_strides(wanted.sizes)) step += stride;
+  const std::int64_t shortest = *std::min_element(wanted.sizes.begin(), wanted.sizes.end());
+  const std::int64_t count = wraps && wanted.rank() == 2 ? (elements - 1) / step + 1 : shortest;
   const ValueId values =
       emit_step(id, node.name + "_values", "aten.full.default",
-                {integers(line.sizes), or_none(node.argument(1, "fill_value"))},
-                {{"dtype", {wanted.dtype}}, {"device", {DeviceArgument{wanted.device}}}}, line);
-  const ValueId origin = node.outputs.empty() ? ValueId() : node.outputs[0];
-  return emit(id, node.name, "aten.diagonal_scatter.default", {{read(target)}, {values}}, {},
-              {{{}, wanted, origin}}, false)[0];
+                {integers({count}), or_none(node.argument(1, "fill_value"))},
+                {{"dtype", {wanted.dtype}}, {"device", {DeviceArgument{wanted.device}}}}, line({count}));
+  const ValueId flat = emit_step(id, node.name + "_flat", "aten.reshape.default", {{read(target)}, integers({elements})},
+                                 {}, line({elements}));
+  const ValueId filled = emit_step(id, node.name + "_filled", "aten.slice_scatter.default",
+                                   {{flat},
+                                    {values},
+                                    {std::int64_t{0}},
+                                    {std::int64_t{0}},
+                                    {(count - 1) * step + 1},
+                                    {step}},
+                                   {}, line({elements}));
+  return emit(id, node.name, "aten.reshape.default", {{filled}, integers(wanted.sizes)}, {}, {{{}, wanted, origin}},
+              false)[0];
+}
+
+/// `f(..., out=x)`: the functional overload, whose results are written to what the caller gave.
+void Functionalizer::out_variant(NodeId id) {
+  const Node& node = old_.nodes[id];
+  const std::size_t count = node.outputs.size();
+  // The schema's last keywords are the tensors to write, one a result.
+  std::vector<ValueId> targets;
+  for (std::size_t i = node.kwargs.size() >= count ? node.kwargs.size() - count : 0; i < node.kwargs.size(); ++i)
+    if (const ValueId* target = node.kwargs[i].second.get<ValueId>()) targets.push_back(*target);
+  if (count == 0 || targets.size() != count)
+    return refuse(id, "writes its results into tensors that the caller gives (out=) in a way that is not known",
+                  "write `x = f(...)` without out=");
+  std::vector<Argument> args;
+  Keywords kwargs;
+  for (const Argument& argument : node.args) args.push_back(read_argument(argument, false));
+  for (std::size_t i = 0; i + count < node.kwargs.size(); ++i)
+    kwargs.emplace_back(node.kwargs[i].first, read_argument(node.kwargs[i].second, false));
+  const Argument* first = node.args.empty() ? nullptr : &node.args[0];
+  const ValueId* operand = first == nullptr ? nullptr : first->get<ValueId>();
+  const std::optional<DType> promoted = promoted_dtype(old_, node);
+  std::vector<NewOutput> outputs;
+  for (std::size_t i = 0; i < count; ++i) {
+    const TensorMeta wanted = content_meta(same_[targets[i].index()]);
+    if (const std::optional<std::string> why = unwritable(targets[i]))
+      return refuse(id, *why, "write to a clone(), or to the tensor before it is expanded");
+    if (!old_.values[node.outputs[i]].tensor || old_.values[node.outputs[i]].tensor->sizes != wanted.sizes)
+      return refuse(id, "resizes the tensor that the caller gives as out=", "give out= a tensor of the result's sizes");
+    TensorMeta made = wanted;
+    if (promoted) {
+      made.dtype = *promoted;
+    } else if (operand != nullptr && is_float(meta(*operand).dtype) && is_float(wanted.dtype) &&
+               meta(*operand).dtype != wanted.dtype) {
+      return refuse(id, "computes in one float dtype and writes to another (out=)", "cast the result instead");
+    }
+    const bool casts = made.dtype != wanted.dtype;
+    outputs.push_back({casts ? unique(node.name + "_" + std::string(dtype_name(made.dtype)))
+                             : old_.values[node.outputs[i]].name,
+                       made, casts ? ValueId() : node.outputs[i]});
+  }
+  const bool several = count > 1;
+  const std::string inner = outputs[0].origin.valid() || several ? node.name : outputs[0].name;
+  const std::vector<TensorMeta> metas = [&] {
+    std::vector<TensorMeta> list;
+    for (const NewOutput& output : outputs) list.push_back(*output.meta);
+    return list;
+  }();
+  std::vector<ValueId> made =
+      emit(id, inner, functional_of_out(node.target), std::move(args), std::move(kwargs), std::move(outputs), several);
+  for (std::size_t i = 0; i < count; ++i) {
+    const TensorMeta wanted = content_meta(same_[targets[i].index()]);
+    if (metas[i].dtype != wanted.dtype)
+      made[i] = emit(id, several ? unique(node.name + "_cast") : node.name, "aten._to_copy.default", {{made[i]}},
+                     {{"dtype", {wanted.dtype}}}, {{{}, wanted, node.outputs[i]}}, false)[0];
+    write(targets[i], made[i], id);
+    same_[node.outputs[i].index()] = same_[targets[i].index()];
+  }
 }
 
 /// `_foreach_add_`: a list of tensors, each changed; the twin returns the list.

@@ -23,17 +23,45 @@ constexpr std::array<std::string_view, 9> kShapeOnly = {
 
 /// From torch 2.13's schemas: every aten operator that writes to something other than its first argument alone,
 /// or has no twin. (`out=` overloads apart.)
-constexpr std::array<std::string_view, 33> kRefused = {
+constexpr std::array<std::string_view, 32> kRefused = {
     "_amp_foreach_non_finite_check_and_unscale_", "_amp_update_scale_", "_cummax_helper", "_cummin_helper",
     "_fill_mem_eff_dropout_mask_", "_fused_adagrad_", "_fused_adam_", "_fused_adamw_", "_fused_sgd_",
     "_fused_moving_avg_obs_fq_helper", "fused_moving_avg_obs_fake_quant", "_no_grad_fill_", "_no_grad_normal_",
     "_no_grad_uniform_", "_no_grad_zero_", "_resize_output_", "_sobol_engine_ff_",
-    "_sobol_engine_initialize_state_", "_sobol_engine_scramble_", "polygamma_", "record_stream", "rename_",
+    "_sobol_engine_initialize_state_", "_sobol_engine_scramble_", "record_stream", "rename_",
     "resize_", "resize_as_", "resize_as_sparse_", "rrelu_with_noise", "rrelu_with_noise_", "set_", "set_data",
     "sparse_resize_", "sparse_resize_and_clear_", "retain_grad", "copy_sparse_to_sparse_"};
 
-constexpr std::array<std::string_view, 6> kOutOverloads = {"out", "grad_input", "values", "values_stable", "dim_max",
-                                                           "dim_min"};
+/// `out=` overloads that are not called `out` or `..._out`.
+constexpr std::array<std::string_view, 17> kOutOverloads = {
+    "out", "grad_input", "values", "values_stable", "dim_max", "dim_min", "dim_values", "output", "out_mode", "result",
+    "eigenvalues", "sign", "U", "L", "inverse", "OutTensor", "OutScalar_Other"};
+
+/// From torch 2.13's schemas: `out=` overloads whose functional overload has another name than theirs without the
+/// `_out` (or `default`, for the ones above).
+constexpr std::array<std::pair<std::string_view, std::string_view>, 41> kOddOuts = {{
+    {"aten._add_relu.out", "Tensor"},         {"aten.add.out", "Tensor"},
+    {"aten.all.out", "dim"},                  {"aten.all.all_out", "default"},
+    {"aten.any.out", "dim"},                  {"aten.any.all_out", "default"},
+    {"aten.arange.start_out", "start_step"},  {"aten.bernoulli.float_out", "p"},
+    {"aten.copysign.out", "Tensor"},          {"aten.div.out", "Tensor"},
+    {"aten.div.out_mode", "Tensor_mode"},     {"aten.divide.out", "Tensor"},
+    {"aten.divide.out_mode", "Tensor_mode"},  {"aten.ldexp.out", "Tensor"},
+    {"aten.max.dim_max", "dim"},              {"aten.max.unary_out", "default"},
+    {"aten.max.out", "other"},                {"aten.mean.out", "dim"},
+    {"aten.mean.dtype_out", "default"},       {"aten.median.dim_values", "dim"},
+    {"aten.min.dim_min", "dim"},              {"aten.min.unary_out", "default"},
+    {"aten.min.out", "other"},                {"aten.mul.out", "Tensor"},
+    {"aten.multiply.out", "Tensor"},          {"aten.nanmedian.dim_values", "dim"},
+    {"aten.norm.dtype_out", "ScalarOpt_dim_dtype"}, {"aten.norm.out", "ScalarOpt_dim"},
+    {"aten.prod.int_out", "dim_int"},         {"aten.sort.values_stable", "stable"},
+    {"aten.std.out", "dim"},                  {"aten.sub.out", "Tensor"},
+    {"aten.subtract.out", "Tensor"},          {"aten.sum.IntList_out", "dim_IntList"},
+    {"aten.true_divide.out", "Tensor"},       {"aten.var.out", "dim"},
+    {"aten.xlogy.OutTensor", "Tensor"},       {"aten.xlogy.OutScalar_Other", "Scalar_Other"},
+    {"aten.mode.values", "default"},          {"aten.topk.values", "default"},
+    {"aten.kthvalue.values", "default"},
+}};
 
 /// Twins whose overload has another name.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kOddTwins = {{
@@ -80,6 +108,8 @@ bool changes_shape_only(std::string_view name) { return contains(kShapeOnly, nam
 
 bool is_refused(std::string_view name) { return contains(kRefused, name); }
 
+std::span<const std::string_view> refused_operators() { return kRefused; }
+
 bool is_out_overload(const trace::Node& node) {
   const std::string_view overload = overload_name(node.target);
   if (contains(kOutOverloads, overload) || overload.ends_with("_out")) return true;
@@ -96,6 +126,16 @@ std::string functional_twin(std::string_view target) {
   else
     name.pop_back();
   return std::string(operator_namespace(target)) + "." + name + "." + std::string(overload_name(target));
+}
+
+std::string functional_of_out(std::string_view target) {
+  const std::string operation =
+      std::string(operator_namespace(target)) + "." + std::string(operator_name(target)) + ".";
+  for (const auto& [out, twin] : kOddOuts)
+    if (out == target) return operation + std::string(twin);
+  const std::string_view overload = overload_name(target);
+  if (overload.ends_with("_out")) return operation + std::string(overload.substr(0, overload.size() - 4));
+  return operation + "default";
 }
 
 DType promote(DType a, DType b) {
@@ -120,7 +160,8 @@ DType promote(DType a, DType b) {
 }
 
 std::optional<DType> promoted_dtype(const trace::Graph& graph, const trace::Node& node) {
-  const std::string_view name = operator_name(node.target);
+  // An `out=` overload promotes as the in-place one does, which the lists name.
+  const std::string name = std::string(operator_name(node.target)) + (is_out_overload(node) ? "_" : "");
   if (contains(kComparing, name)) return DType::b8;
   if (!contains(kPromoting, name)) return std::nullopt;
   // Tensors with axes, tensors without, and Python numbers each promote among themselves; a later group matters
@@ -143,7 +184,7 @@ std::optional<DType> promoted_dtype(const trace::Graph& graph, const trace::Node
   for (const Argument& argument : node.args) add_argument(argument);
   // Keywords such as alpha and value scale an operand; they take its dtype. Tensors count wherever they stand.
   for (const auto& [keyword, argument] : node.kwargs)
-    if (argument.get<trace::ValueId>() != nullptr) add_argument(argument);
+    if (argument.get<trace::ValueId>() != nullptr && keyword != "out") add_argument(argument);
   std::optional<DType> result;
   for (const std::optional<DType>& group : groups) {
     if (!group) continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -16,8 +17,13 @@ bool is_in_place_name(std::string_view operator_name);
 bool changes_shape_only(std::string_view operator_name);
 /// Mutating operators that have no functional form here (several arguments written, storage replaced, ...).
 bool is_refused(std::string_view operator_name);
+std::span<const std::string_view> refused_operators();
+inline constexpr std::string_view refused_why = "changes its arguments in a way that has no functional form";
 /// Whether the overload writes to arguments that the caller gives for the results.
 bool is_out_overload(const trace::Node& node);
+
+/// The overload that computes what an `out=` overload writes: `aten.sum.dim_IntList` for `aten.sum.IntList_out`.
+std::string functional_of_out(std::string_view target);
 
 /// The overload that computes what an in-place overload writes: `aten.add.Tensor` for `aten.add_.Tensor`.
 std::string functional_twin(std::string_view target);

@@ -220,10 +220,26 @@ loop::Scalar to_scalar(double value, DType dtype);
 double as_double(const loop::Scalar& scalar);
 
 using Family = Lowered (*)(Call& call);
+
+/// Element types of an operator's first tensor argument (of its result, if it has none), for the operator table.
+enum class Takes : std::uint8_t {
+  of_family,  ///< views: any; normalisations and activations: floats; library: numbers; the others: kernel
+  any,        ///< those that no kernel holds too: an index map does not look at elements
+  kernel,     ///< every dtype that a kernel holds
+  numbers,    ///< integers and floats
+  integral,   ///< bool and integers
+  integers,
+  floats,
+  none,       ///< always a torch call, for the row's reason
+};
+
+/// A row of the registry: `{op, family, function}`. What else there is has the family's default.
 struct Entry {
   std::string_view op;
   std::string_view family;
   Family lower;
+  Takes takes = Takes::of_family;
+  std::string_view declined = {};  ///< why it is always a torch call, with Takes::none
 };
 // One table a family; lower.cpp gathers them.
 std::vector<Entry> pointwise_entries();

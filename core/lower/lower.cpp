@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/functional/operators.h"
 #include "core/lower/builder.h"
 #include "core/lower/torch_call.h"
 
@@ -60,6 +61,30 @@ const Entry* find_entry(std::string_view op) {
   }();
   const auto found = index.find(op);
   return found == index.end() ? nullptr : found->second;
+}
+
+Takes takes_of(const Entry& entry) {
+  if (entry.takes != Takes::of_family) return entry.takes;
+  if (entry.family == "view") return Takes::any;
+  if (entry.family == "normalisation" || entry.family == "activation") return Takes::floats;
+  return entry.family == "library" ? Takes::numbers : Takes::kernel;
+}
+
+std::vector<DType> dtypes_of(Takes takes) {
+  std::vector<DType> dtypes;
+  for (int k = 0; k <= static_cast<int>(DType::f8e5m2); ++k) {
+    const DType d = static_cast<DType>(k);
+    const bool in = is_kernel_dtype(d);
+    const bool taken = takes == Takes::any        ? true
+                       : takes == Takes::kernel   ? in
+                       : takes == Takes::numbers  ? in && !is_bool(d)
+                       : takes == Takes::integral ? in && !is_float(d)
+                       : takes == Takes::integers ? in && is_integer(d)
+                       : takes == Takes::floats   ? in && is_float(d)
+                                                  : false;
+    if (taken) dtypes.push_back(d);
+  }
+  return dtypes;
 }
 
 void add_inputs(Builder& builder) {
@@ -116,9 +141,22 @@ void add_outputs(Builder& builder) {
 
 }  // namespace
 
+std::string_view OperatorRow::outcome_text() const {
+  return outcome ? loop::outcome_name(*outcome) : std::string_view("unsupported");
+}
+
 std::vector<OperatorRow> operator_table() {
   std::vector<OperatorRow> rows;
-  for (const Entry& e : all_entries()) rows.push_back({e.op, e.family});
+  for (const Entry& e : all_entries()) {
+    const Takes takes = takes_of(e);
+    const loop::Outcome outcome = takes == Takes::none     ? loop::Outcome::torch
+                                  : e.family == "view"    ? loop::Outcome::view
+                                  : e.family == "library" ? loop::Outcome::library
+                                                          : loop::Outcome::kernel;
+    rows.push_back({std::string(e.op), e.family, outcome, dtypes_of(takes), e.declined});
+  }
+  for (std::string_view name : functional::refused_operators())
+    rows.push_back({"aten." + std::string(name), "mutation", std::nullopt, {}, functional::refused_why});
   std::sort(rows.begin(), rows.end(), [](const OperatorRow& a, const OperatorRow& b) { return a.op < b.op; });
   return rows;
 }

@@ -32,10 +32,16 @@ Result<loop::Program> lower(const trace::Graph& graph, const Options& options = 
 
 /// One row of the operator table.
 struct OperatorRow {
-  std::string_view op;      ///< `aten.add.Tensor`
+  std::string op;           ///< `aten.add.Tensor`; without an overload for what is refused under every overload
   std::string_view family;  ///< `pointwise`, `reduction`, ...
+  /// What becomes of it where its arguments allow; none: a graph that holds it is refused.
+  std::optional<loop::Outcome> outcome;
+  std::vector<DType> dtypes;  ///< of its first tensor argument, or of its result; those that PyTorch takes as well
+  std::string_view why;       ///< for torch and refused ones
+  [[nodiscard]] std::string_view outcome_text() const;  ///< `kernel`, `view`, `library`, `torch` or `unsupported`
 };
-/// Every overload that has a lowering, by name.
+/// Every overload that has a row in the registry, and the operators that are refused, by name. What is in none of
+/// them is a torch call.
 std::vector<OperatorRow> operator_table();
 
 }  // namespace pallascope::lower

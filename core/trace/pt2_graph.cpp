@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/trace/pt2_tensor.h"
 
@@ -54,12 +55,119 @@ class ModelReader : private Pt2TensorReader {
     const std::size_t count = take(metas->object_size());
     for (std::size_t i = 0; i < count; ++i) meta_index_.emplace(metas->key_of(i), i);
     metas_ = &*metas;
-    for (const std::string_view kind : {"sym_int_values", "sym_bool_values", "sym_float_values"})
-      if (graph->has(kind)) read_symbols(*graph->at(kind));
+    read_all_symbols(*graph);
     read_inputs(*graph, *signature);
+    if (graph->has("nodes")) collect_names(*graph->at("nodes"));
     for_each(*graph, "nodes", [&](const JsonCursor& node) { read_node(node); });
     for_each(*signature, "output_specs", [&](const JsonCursor& spec) { read_output(spec); });
     metas_ = nullptr;
+  }
+
+  // --- subgraphs ------------------------------------------------------------------------------------------
+
+  /// The names of the outermost graph, which keeps them; what is put in from a subgraph is renamed where it must.
+  void collect_names(const JsonCursor& nodes) {
+    for (const auto& [name, index] : meta_index_) taken_.insert(name);
+    const std::size_t count = take(nodes.list_size());
+    for (std::size_t i = 0; i < count && !problem_; ++i)
+      if (std::string name = optional_string(nodes.element(i), "name"); !name.empty()) taken_.insert(std::move(name));
+  }
+
+  /// The name in the graph of what the scope at hand calls `name`.
+  std::string shown_name(const std::string& name) {
+    if (!inside_) return name;
+    const auto known = renamed_.find(name);
+    if (known != renamed_.end()) return known->second;
+    std::string made = name;
+    for (int i = 2; !taken_.insert(made).second; ++i) made = name + "__" + std::to_string(i);
+    renamed_.emplace(name, made);
+    return made;
+  }
+
+  /// `wrap_with_set_grad_enabled(flag, body, operands...)`, and `wrap_with_autocast` that is switched off: neither
+  /// changes a value, so the body's nodes stand in their place.
+  void inline_body(const JsonCursor& cursor, const JsonCursor& outputs, std::size_t flags) {
+    const Result<JsonCursor> inputs = cursor.at("inputs");
+    if (!inputs.ok()) return fail(inputs.error());
+    const std::size_t count = take(inputs->list_size());
+    const auto misfit = [&](const std::string& what) {
+      fail(cursor, DiagnosticKind::malformed_graph, "node `" + node_ + "` (" + target_ + ") " + what,
+           std::string(kPt2SaveAgain));
+    };
+    if (problem_ || count <= flags) return misfit("has no body");
+    const Result<JsonCursor> body_argument = inputs->element(flags).at("arg");
+    if (!body_argument.ok() || !body_argument->has("as_graph")) return misfit("has no body");
+    const Result<JsonCursor> body = body_argument->at("as_graph")->at("graph");
+    if (!body.ok()) return fail(body.error());
+    std::vector<Argument> operands;
+    for (std::size_t i = flags + 1; i < count && !problem_; ++i)
+      if (const Result<JsonCursor> operand = inputs->element(i).at("arg"); operand.ok())
+        operands.push_back(read_argument(*operand));
+    const Result<JsonCursor> metas = body->at("tensor_values");
+    const Result<JsonCursor> parameters = body->at("inputs");
+    if (!metas.ok() || !parameters.ok()) return misfit("has a body without inputs or tensor_values");
+    if (take(parameters->list_size()) != operands.size()) return misfit("has not one operand for each input of its body");
+    if (problem_) return;
+
+    const std::string name = node_;
+    Scope outer{std::move(names_),   std::move(meta_index_), std::move(node_outputs_), std::move(symbols_),
+                std::move(renamed_), metas_,                 inside_};
+    names_.clear(), meta_index_.clear(), node_outputs_.clear(), symbols_.clear(), renamed_.clear();
+    inside_ = true;
+    metas_ = &*metas;
+    const std::size_t values = take(metas->object_size());
+    for (std::size_t i = 0; i < values; ++i) meta_index_.emplace(metas->key_of(i), i);
+    read_all_symbols(*body);
+    for (std::size_t i = 0; i < operands.size() && !problem_; ++i) {
+      const JsonCursor parameter = parameters->element(i);
+      const ValueId* value = operands[i].get<ValueId>();
+      if (parameter.has("as_tensor") && value != nullptr)
+        names_.emplace(string_at(*parameter.at("as_tensor"), "name"), *value);
+    }
+    for_each(*body, "nodes", [&](const JsonCursor& inner) { read_node(inner); });
+    node_.clear();
+    std::vector<ValueId> results;
+    for_each(*body, "outputs", [&](const JsonCursor& result) {
+      const Argument read = read_argument(result);
+      const ValueId* value = read.get<ValueId>();
+      results.push_back(value == nullptr ? ValueId() : *value);
+    });
+    names_ = std::move(outer.names), meta_index_ = std::move(outer.meta_index);
+    node_outputs_ = std::move(outer.node_outputs), symbols_ = std::move(outer.symbols);
+    renamed_ = std::move(outer.renamed), metas_ = outer.metas, inside_ = outer.inside;
+    if (problem_) return;
+    node_ = name;
+
+    std::vector<std::string> given;
+    for_each(outputs, [&](const JsonCursor& output) {
+      if (output.has("as_tensor"))
+        given.push_back(string_at(*output.at("as_tensor"), "name"));
+      else if (output.has("as_tensors"))
+        for_each(*output.at("as_tensors"),
+                 [&](const JsonCursor& element) { given.push_back(string_at(element, "name")); });
+      else
+        given.emplace_back();
+    });
+    if (given.size() > results.size()) return misfit("has more outputs than its body");
+    for (std::size_t i = 0; i < given.size(); ++i)
+      if (!given[i].empty() && results[i].valid()) names_.emplace(given[i], results[i]);
+    node_outputs_.emplace(name, std::move(results));
+    node_.clear();
+  }
+
+  /// Whether an autocast that a node wraps its body in is switched off.
+  static bool autocast_is_off(const JsonCursor& cursor) {
+    const Result<JsonCursor> inputs = cursor.at("inputs");
+    if (!inputs.ok() || !inputs->list_size().ok() || *inputs->list_size() < 5) return false;
+    const Result<JsonCursor> enabled = inputs->element(2).at("arg");
+    if (!enabled.ok() || !enabled->has("as_bool")) return false;
+    const Result<bool> value = enabled->at("as_bool")->as_bool();
+    return value.ok() && !*value;
+  }
+
+  void read_all_symbols(const JsonCursor& graph) {
+    for (const std::string_view kind : {"sym_int_values", "sym_bool_values", "sym_float_values"})
+      if (graph.has(kind)) read_symbols(*graph.at(kind));
   }
 
   void read_symbols(const JsonCursor& symbols) {
@@ -289,6 +397,10 @@ class ModelReader : private Pt2TensorReader {
     node_ = node.name;
     target_ = node.target;
     if (node.target == "_operator.getitem") return fold_getitem(cursor, *outputs);
+    if (node.target == "torch.ops.higher_order.wrap_with_set_grad_enabled") return inline_body(cursor, *outputs, 1);
+    if (node.target == "torch.ops.higher_order.wrap_with_autocast" && autocast_is_off(cursor))
+      return inline_body(cursor, *outputs, 4);
+    node.name = shown_name(node.name);
     if (!check_target(cursor, node)) return;
     for_each(cursor, "inputs", [&](const JsonCursor& input) { read_node_input(input, node); });
     if (const Result<JsonCursor> metadata = cursor.at("metadata"); metadata.ok() && metadata->is_object()) {
@@ -298,7 +410,7 @@ class ModelReader : private Pt2TensorReader {
     }
     read_node_outputs(*outputs, node);
     if (problem_) return;
-    node_outputs_.emplace(node.name, node.outputs);
+    node_outputs_.emplace(node_, node.outputs);
     graph_.nodes.add(std::move(node));
     node_.clear();
   }
@@ -318,8 +430,8 @@ class ModelReader : private Pt2TensorReader {
       const std::string name = node.target.substr(kHigherOrder.size());
       fail(cursor, DiagnosticKind::unsupported,
            "node `" + node.name + "` is the higher-order operator `" + name + "`, which calls a subgraph",
-           name.starts_with("wrap_with_set_grad_enabled")
-               ? "export the module without torch.no_grad() inside forward, or wholly under it"
+           name.starts_with("wrap_with_autocast")
+               ? "cast explicitly, or use torch.compile, which records the casts of an autocast"
                : "write this part of the model without `" + name + "`");
       return false;
     }
@@ -396,8 +508,8 @@ class ModelReader : private Pt2TensorReader {
     const std::string name = string_at(cursor, "name");
     if (problem_) return;
     // torch.export calls an output that nothing takes `split_unused_1`; in FORMAT.md it is `split.1`.
-    const bool unused = name == node.name + "_unused_" + std::to_string(node.outputs.size());
-    node.outputs.push_back(define(cursor, name, unused ? unused_name(node) : name,
+    const bool unused = name == node_ + "_unused_" + std::to_string(node.outputs.size());
+    node.outputs.push_back(define(cursor, name, unused ? unused_name(node) : shown_name(name),
                                   NodeId(graph_.nodes.size()), static_cast<int>(node.outputs.size())));
   }
 
@@ -440,7 +552,7 @@ class ModelReader : private Pt2TensorReader {
     const Value& value = graph_.values[id];
     if (value.producer.valid() &&
         value.name == graph_.nodes[value.producer].name + "." + std::to_string(value.output_index))
-      graph_.values.edit(id).name = name;
+      graph_.values.edit(id).name = shown_name(name);
     node_.clear();
   }
 
@@ -485,7 +597,20 @@ class ModelReader : private Pt2TensorReader {
     return {};
   }
 
+  /// What names mean in one graph of the file.
+  struct Scope {
+    std::unordered_map<std::string, ValueId> names;
+    std::unordered_map<std::string, std::size_t> meta_index;
+    std::unordered_map<std::string, std::vector<ValueId>> node_outputs;
+    std::unordered_map<std::string, std::string> symbols, renamed;
+    const JsonCursor* metas = nullptr;
+    bool inside = false;
+  };
+
   Graph graph_;
+  std::unordered_set<std::string> taken_;                  ///< names of values and nodes of the outermost graph
+  std::unordered_map<std::string, std::string> renamed_;  ///< the subgraph's name -> the graph's
+  bool inside_ = false;                                    ///< in a subgraph
   const JsonCursor* metas_ = nullptr;
   std::unordered_map<std::string, std::size_t> meta_index_;  ///< name -> member of tensor_values
   std::unordered_map<std::string, ValueId> names_;           ///< the file's name -> value

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <pybind11/pybind11.h>
 
+#include "core/lower/lower.h"
 #include "core/session/compilation.h"
 #include "core/trace/read.h"
 
@@ -54,6 +55,9 @@ std::string lower(const std::string& trace_json, std::size_t graph, const std::s
     if (const auto* call = std::get_if<pallascope::loop::LibraryCall>(&content)) add(library, call->op);
     if (const auto* call = std::get_if<pallascope::loop::TorchCall>(&content)) add(torch, call->op);
   }
+  std::vector<int> mutated;
+  for (const auto& output : snapshot->program->outputs)
+    if (output.mutated_input >= 0) mutated.push_back(output.mutated_input);
   const auto& timings = compilation.timings();
   Json result = {{"ok", true},
                  {"source", snapshot->module.source},
@@ -61,6 +65,7 @@ std::string lower(const std::string& trace_json, std::size_t graph, const std::s
                  {"kernels", snapshot->state.kernels.size()},
                  {"library", library},
                  {"torch", torch},
+                 {"mutated", mutated},
                  {"decisions", compilation.decisions().size()},
                  {"lower_ms", timings.functional_ms + timings.lower_ms},
                  {"schedule_ms", timings.schedule_ms},
@@ -70,11 +75,39 @@ std::string lower(const std::string& trace_json, std::size_t graph, const std::s
   return result.dump();
 }
 
+pybind11::list operator_table() {
+  pybind11::list rows;
+  for (const pallascope::lower::OperatorRow& row : pallascope::lower::operator_table()) {
+    pybind11::list dtypes;
+    for (const pallascope::DType d : row.dtypes) dtypes.append(std::string(pallascope::dtype_name(d)));
+    pybind11::dict entry;
+    entry["op"] = row.op;
+    entry["family"] = std::string(row.family);
+    entry["outcome"] = std::string(row.outcome_text());
+    entry["dtypes"] = dtypes;
+    if (!row.why.empty()) entry["why"] = std::string(row.why);
+    rows.append(entry);
+  }
+  return rows;
+}
+
+std::string read_file(const std::string& path) {
+  Result<pallascope::trace::Program> program = pallascope::trace::open(path);
+  if (!program) return failure(program.error());
+  return Json{{"ok", true}, {"program", pallascope::trace::write_json(*program)}}.dump();
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_pallascope_core, m) {
   m.doc() = "Pallascope's core: lowers a traced graph to a Python module of Pallas kernels.";
   m.attr("__version__") = PALLASCOPE_VERSION;
+  m.def("operator_table", &operator_table,
+        "The operators with a row in the registry, and those that are refused: a list of {\"op\", \"family\", \"outcome\",\n"
+        "\"dtypes\"}, and \"why\" where an operator is left to PyTorch or refused.");
+  m.def("read", &read_file, pybind11::arg("path"), pybind11::call_guard<pybind11::gil_scoped_release>(),
+        "Reads a .pt2, a trace or a bundle without unpickling anything and gives JSON text: {\"ok\": true, \"program\"},\n"
+        "the program as trace JSON text, or {\"ok\": false, \"error\"}.");
   m.def("lower", &lower, pybind11::arg("trace_json"), pybind11::arg("graph_index") = 0, pybind11::arg("options_json") = "{}",
         pybind11::call_guard<pybind11::gil_scoped_release>(),
         "Lowers one graph of a program (trace JSON) and gives JSON text: {\"ok\": true, \"source\", ...} or\n"

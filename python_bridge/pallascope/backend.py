@@ -8,7 +8,9 @@ eager silently.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import operator
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -24,12 +26,13 @@ from torch.utils._python_dispatch import _disable_current_modes
 from . import core, fx, log
 from .bundle import BundleWriter
 from .errors import PallascopeError
-from .execute import load_module, run_mode
+from .execute import load_module, run_mode, wanted_mode
 
 # What options={...} of torch.compile may hold, with the types that are right.
 OPTIONS: dict[str, tuple[type, ...]] = {
     "dump": (str,),  # folder: a bundle is written there while the script runs
     "fusion": (bool,),
+    "mode": (str,),  # "debug" or "steady": which way of the generated module runs
     "target": (str,),
     "tolerance": (dict,),  # {"atol", "rtol"}, kept in the bundle for its checks
 }
@@ -73,6 +76,7 @@ def check_options(options: dict[str, Any] | None, mode: str | None) -> dict[str,
                 "torch.compile(options=...)",
                 f"give a {OPTIONS[name][0].__name__}",
             )
+    options["mode"] = wanted_mode(options.get("mode"), "torch.compile(options=...)")
     if mode is not None and mode not in MODES:
         raise PallascopeError(
             "invalid_argument",
@@ -99,6 +103,7 @@ def compile_graph(
             writer = BundleWriter.at(options["dump"], options.get("tolerance"))
     except PallascopeError as error:
         raise CompileError(error.kind, error.message, error.where, error.remedy) from None
+    _check_writes(gm)
     names = _input_names(gm)
 
     def compiler(kind: str) -> Callable[..., Any]:
@@ -125,6 +130,51 @@ def compile_graph(
         partition_fn=default_partition,
         decompositions={},
     )(gm, example_inputs)
+
+
+_IN_PLACE = {getattr(operator, n) for n in dir(operator) if n.startswith("i") and hasattr(operator, f"__{n}__")} - {
+    operator.index, operator.inv, operator.invert, operator.is_, operator.is_not
+}  # fmt: skip
+_SHAPE_ONLY = {"t_", "transpose_", "squeeze_", "unsqueeze_", "swapaxes_", "swapdims_", "detach_", "requires_grad_"}
+
+
+def _check_writes(gm: torch.fx.GraphModule) -> None:
+    """Refuses a write to a tensor whose elements share memory (an expanded one).
+
+    Eager refuses most of them and lets one value be filled in; aot_autograd takes them all, and adds up what is
+    written to one place. Raises CompileError.
+    """
+
+    def written(node: torch.fx.Node) -> Any:
+        target = node.args[0] if node.args and isinstance(node.args[0], torch.fx.Node) else None
+        value = target.meta.get("example_value") if target is not None else None
+        if not isinstance(value, torch.Tensor) or value.layout is not torch.strided:
+            return None
+        if node.target is operator.setitem:
+            keys = node.args[1] if isinstance(node.args[1], tuple) else (node.args[1],)
+            if not all(k is None or k is ... or isinstance(k, (int, slice)) for k in keys):
+                return None
+            with contextlib.suppress(Exception):
+                return value[keys]
+            return None
+        name = node.target if isinstance(node.target, str) else ""
+        method = name.endswith("_") and not name.endswith("__") and name not in _SHAPE_ONLY
+        return value if method or node.target in _IN_PLACE else None
+
+    for node in gm.graph.nodes:
+        if node.op not in ("call_method", "call_function"):
+            continue
+        value = written(node)
+        if isinstance(value, torch.Tensor) and any(
+            type(n) is int and type(s) is int and n > 1 and s == 0 for n, s in zip(value.shape, value.stride(), strict=True)
+        ):
+            raise CompileError(
+                "invalid_argument",
+                f"the node '{node.name}' writes to a tensor of which several elements are one place in memory "
+                f"(sizes {tuple(value.shape)}, strides {value.stride()})",
+                fx.where_of(node),
+                "write to a clone(), or to the tensor before it is expanded",
+            )
 
 
 def _input_names(gm: torch.fx.GraphModule) -> list[tuple[str, str]]:
@@ -193,7 +243,7 @@ def _compile_one(
         if position is not None:
             writer.save_inputs(position, tensors)
             position = None
-        outputs = run_mode(module, tensors)
+        outputs = run_mode(module, tensors, options["mode"])
         for index, value in conversion.constant_outputs.items():
             outputs[index] = value
         return outputs

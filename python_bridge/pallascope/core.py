@@ -15,7 +15,7 @@ def lower_json(program: str, graph_index: int, options: dict[str, Any]) -> dict[
     """Lowers graph `graph_index` of a trace (JSON text) in C++.
 
     options: "target" (str), "fusion" (bool), "upto" (decision number or None); missing ones take OPTIONS'
-    value. Gives {"source", "nodes", "kernels", "library", "torch", "decisions", "lower_ms", "schedule_ms",
+    value. Gives {"source", "nodes", "kernels", "library", "torch", "mutated", "decisions", "lower_ms", "schedule_ms",
     "codegen_ms", "read_ms", "bytes_moved"}. Raises PallascopeError with the C++ diagnostic, or
     host_unavailable when the extension cannot be imported.
     """

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import linecache
+import os
 import time
 import types
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ import torch
 from .errors import PallascopeError
 
 MODES = ("debug", "steady")
+MODE_VARIABLE = "PALLASCOPE_MODE"
 _numbers = itertools.count()
 
 
@@ -47,6 +49,22 @@ def load_module(source: str, name: str = "graph") -> types.ModuleType:
 def unload_module(module: types.ModuleType) -> None:
     """Forgets the module's lines in linecache."""
     linecache.cache.pop(module.__file__, None)
+
+
+def wanted_mode(option: str | None = None, where: str = "") -> str:
+    """The mode that compiled functions run in: the option, else the variable PALLASCOPE_MODE, else steady.
+
+    Raises PallascopeError (invalid_argument) for another word, from either place.
+    """
+    mode = option if option is not None else os.environ.get(MODE_VARIABLE) or "steady"
+    if mode not in MODES:
+        raise PallascopeError(
+            "invalid_argument",
+            f"there is no mode '{mode}'",
+            where if option is not None else f"the environment variable {MODE_VARIABLE}",
+            "use one of " + ", ".join(MODES),
+        )
+    return mode
 
 
 def run_mode(module: types.ModuleType, args: Sequence[torch.Tensor], mode: str = "steady") -> list[Any]:

@@ -33,3 +33,23 @@ def storage_elements(meta: dict[str, Any]) -> int:
 def shape_as(flat: torch.Tensor, meta: dict[str, Any]) -> torch.Tensor:
     """A view of a storage's elements with the sizes, strides and offset of a TENSOR."""
     return torch.as_strided(flat, meta["sizes"], meta["strides"], meta["offset"])
+
+
+def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether some element lies in both. Halves of one tensor that do not meet do not overlap."""
+    if a.numel() == 0 or b.numel() == 0 or a.untyped_storage().data_ptr() != b.untyped_storage().data_ptr():
+        return False
+    if a is b:
+        return True
+    ends = []
+    for t in (a, b):
+        first = t.storage_offset() * t.element_size()
+        reach = sum((n - 1) * s for n, s in zip(t.size(), t.stride(), strict=True))
+        ends.append((first, first + (reach + 1) * t.element_size()))
+    if ends[0][1] <= ends[1][0] or ends[1][1] <= ends[0][0]:
+        return False
+    if a.element_size() != b.element_size():
+        return True  # their ranges meet; which bytes do would have to be counted one by one
+    seen = torch.zeros(max(e for _, e in ends) // a.element_size(), dtype=torch.bool)
+    seen.as_strided(a.size(), a.stride(), a.storage_offset()).fill_(True)
+    return bool(seen.as_strided(b.size(), b.stride(), b.storage_offset()).any())

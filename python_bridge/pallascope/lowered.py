@@ -15,6 +15,7 @@ from .check import check_graph, run_module
 from .errors import PallascopeError
 from .execute import MODES, load_module
 from .inputs import random_inputs, sample_inputs
+from .layout import overlap
 from .tracing import Program, from_exported, trace
 
 
@@ -32,6 +33,7 @@ class Lowered:
         graph = program.graph(graph_index)
         self.log: dict[str, Any] = {"graph": graph["name"], "kind": graph["kind"], **answer}
         self._module: types.ModuleType | None = None
+        self._changed: list[int] | None = None
 
     @property
     def graph(self) -> dict[str, Any]:
@@ -68,6 +70,27 @@ class Lowered:
             )
         return tensors
 
+    def _check_memory(self, tensors: list[torch.Tensor]) -> None:
+        """The graph was traced for tensors that each have memory of their own: a write to one would not be seen
+        through another."""
+        for k in self._mutated():
+            for j, other in enumerate(tensors):
+                if j != k and overlap(tensors[k], other):
+                    names = [self.graph["inputs"][i]["name"] for i in sorted((j, k))]
+                    raise PallascopeError(
+                        "invalid_argument",
+                        f"'{names[0]}' and '{names[1]}' share memory, and the graph changes "
+                        f"'{self.graph['inputs'][k]['name']}'; it was traced for tensors that do not",
+                        self.graph["name"],
+                        "pass a clone, or use torch.compile, which traces arguments that share memory as such",
+                    )
+
+    def _mutated(self) -> list[int]:
+        """Which inputs the graph changes."""
+        if self._changed is None:
+            self._changed = [int(k) for k in self.log.get("mutated", [])]
+        return self._changed
+
     def _count(self) -> int:
         return sum(i["kind"] == "user_input" for i in self.graph["inputs"])
 
@@ -84,9 +107,11 @@ class Lowered:
     def call(self, *args: Any, mode: str = "steady") -> Any:
         """Runs the kernels on the traced function's arguments; gives what the function gives.
 
-        Arguments that the function mutates are mutated; so are the buffers of `program.tensors`.
+        Arguments that the function mutates are mutated; so are the buffers of `program.tensors`. Raises
+        PallascopeError (invalid_argument) when one that it mutates shares memory with another.
         """
         tensors = self.arguments(*args)
+        self._check_memory(tensors)
         outputs = list(self.module().call(tensors, mode=mode))
         conversion = self.program.conversions[self.graph_index]
         for index, value in (conversion.constant_outputs if conversion else {}).items():

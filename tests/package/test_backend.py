@@ -161,7 +161,7 @@ def test_options(fake_core):
     compiled(torch.randn(3))
     assert pallascope.compile_log()[0]["options"] == {"target": "tpu", "fusion": False, "upto": None}
     for options, text in (
-        ({"fuse": True}, "dump, fusion, target, tolerance"),
+        ({"fuse": True}, "dump, fusion, mode, target, tolerance"),
         ({"fusion": 1}, "'fusion' is 1"),
     ):
         torch._dynamo.reset()
@@ -177,6 +177,35 @@ def test_modes(fake_core):
     )
     with pytest.raises(PallascopeError, match="no mode 'fastest'"):
         torch.compile(lambda x: x.cos(), backend="pallascope", mode="fastest")(x)
+
+
+def test_the_way_it_runs(fake_core, monkeypatch):
+    """PALLASCOPE_MODE, and the option, which wins."""
+    seen = []
+    monkeypatch.setattr(
+        "pallascope.backend.run_mode", lambda module, args, mode="steady": seen.append(mode) or module.reference(args)
+    )
+
+    def run(options=None):
+        torch._dynamo.reset()
+        torch.compile(lambda x: x.sin(), backend="pallascope", options=options)(torch.randn(3))
+
+    monkeypatch.delenv("PALLASCOPE_MODE", raising=False)
+    run()
+    run({"mode": "debug"})
+    monkeypatch.setenv("PALLASCOPE_MODE", "debug")
+    run()
+    run({"mode": "steady"})
+    monkeypatch.setenv("PALLASCOPE_MODE", "")
+    run()
+    assert seen == ["steady", "debug", "debug", "steady", "steady"]
+    for options, variable, where in (({"mode": "fast"}, "steady", "options"), (None, "fast", "PALLASCOPE_MODE")):
+        monkeypatch.setenv("PALLASCOPE_MODE", variable)
+        with pytest.raises(PallascopeError) as caught:
+            run(options)
+        assert caught.value.kind == "invalid_argument"
+        assert "no mode 'fast'" in caught.value.message and where in caught.value.where
+        assert "debug, steady" in caught.value.remedy
 
 
 def test_tracebacks_show_the_generated_line(fake_core, monkeypatch):

@@ -403,7 +403,10 @@ TEST(Refused, OperatorsWithoutAFunctionalForm) {
     text.node("op", target, "%x, %y", tensor({4, 6}), kwargs).output("op");
     return text;
   };
-  expect_refused(with("aten.add.out", "{\"out\": %y}"), {"aten.add.out", "out="});
+  GraphText resized;
+  resized.input("x", tensor({4, 6})).input("y", tensor({0}));
+  resized.node("op", "aten.add.out", "%x, %x", tensor({4, 6}), "{\"out\": %y}").output("op");
+  expect_refused(resized, {"aten.add.out", "resizes", "out="});
   expect_refused(with("aten.resize_.default"), {"aten.resize_.default", "no functional form"});
   expect_refused(with("aten.set_.source_Tensor"), {"set_"});
   expect_refused(with("aten._fused_adam_.default"), {"_fused_adam_"});
@@ -412,9 +415,9 @@ TEST(Refused, OperatorsWithoutAFunctionalForm) {
   shape.input("x", tensor({4, 6})).node("t_", "aten.t_.default", "%x", tensor({6, 4}, {1, 6})).output("t_");
   expect_refused(shape, {"changes the shape of the input `x`"});
   GraphText reinterpreted;
-  reinterpreted.input("x", tensor({4}))
-      .node("v", "aten.view.dtype", "%x, {\"dtype\": \"i32\"}", tensor({4}, {}, 0, "i32"));
-  reinterpreted.node("add_", "aten.add_.Tensor", "%v, 1", tensor({4}, {}, 0, "i32")).output("x");
+  reinterpreted.input("x", tensor({4}, {}, 0, "c64"))
+      .node("v", "aten.view.dtype", "%x, {\"dtype\": \"f32\"}", tensor({8}));
+  reinterpreted.node("add_", "aten.add_.Tensor", "%v, 1", tensor({8})).output("x");
   expect_refused(reinterpreted, {"`v`", "another dtype"});
   GraphText shared;
   shared.input("x", tensor({4, 6})).node("y", "aten.neg.default", "%x", tensor({4, 6}));
@@ -428,6 +431,16 @@ TEST(Refused, OperatorsWithoutAFunctionalForm) {
       .node("bn", "aten.cudnn_batch_norm.default", "%x, null, null, %m, %v, true, 0.1, 1e-05", tensor({2, 3}))
       .output("bn");
   expect_refused(cudnn, {"device library"});
+}
+
+TEST(Reinterpreted, WritesArePutBackAsTheBasesDtype) {
+  GraphText graph;
+  graph.input("x", tensor({4})).node("v", "aten.view.dtype", "%x, {\"dtype\": \"i32\"}", tensor({4}, {}, 0, "i32"));
+  graph.node("add_", "aten.add_.Tensor", "%v, 1", tensor({4}, {}, 0, "i32")).output("x");
+  const Result<Functional> made = functionalize(graph.graph());
+  ASSERT_TRUE(made.ok()) << pallascope::to_string(made.error());
+  EXPECT_EQ(made->graph.nodes[NodeId(made->graph.nodes.size() - 1)].target, "aten.view.dtype");
+  EXPECT_EQ(made->graph.values[made->graph.outputs.back().value].tensor->dtype, DType::f32);
 }
 
 TEST(Refused, OrReadButNeverACrash) {

@@ -48,7 +48,41 @@ TEST(InPlace, FillsForgetTheOldContent) {
             "op_: i32[4,6] = aten._to_copy.default(op__expand, dtype=i32)\n");
   EXPECT_EQ(on_input("aten.fill_diagonal_.default", "%x, 1", x),
             "op__values: i32[4] = aten.full.default([4], 1, dtype=i32, device=cpu)\n"
-            "op_: i32[4,6] = aten.diagonal_scatter.default(x, op__values)\n");
+            "op__flat: i32[24] = aten.reshape.default(x, [24])\n"
+            "op__filled: i32[24] = aten.slice_scatter.default(op__flat, op__values, 0, 0, 22, 7)\n"
+            "op_: i32[4,6] = aten.reshape.default(op__filled, [4, 6])\n");
+}
+
+TEST(InPlace, DiagonalsOfTallMatricesAndCubes) {
+  const auto slice = [](const std::string& x, const std::string& args) {
+    const std::string text = on_input("aten.fill_diagonal_.default", args, x);
+    const std::size_t at = text.find("op__values, 0, ");
+    return text.substr(at, text.find(')', at) - at);
+  };
+  // 7 x 3: three elements, or with `wrap` all of 0, 4, 8, 12, 16, 20.
+  EXPECT_EQ(slice(tensor({7, 3}), "%x, 1"), "op__values, 0, 0, 9, 4");
+  EXPECT_EQ(slice(tensor({7, 3}), "%x, 1, true"), "op__values, 0, 0, 21, 4");
+  EXPECT_EQ(slice(tensor({3, 3, 3}), "%x, 1"), "op__values, 0, 0, 27, 13");
+}
+
+TEST(InPlace, OutVariantsWriteToWhatTheyAreGiven) {
+  const std::string x = tensor({4, 6});
+  const auto text = [&](const std::string& target, const std::string& args, const std::string& out, const std::string& result) {
+    GraphText graph;
+    graph.input("x", x).input("out", out).node("op", target, args, result, "{\"out\": %out}").output("op");
+    const Result<Functional> made = functionalize(graph.graph());
+    EXPECT_TRUE(made.ok()) << pallascope::to_string(made.error());
+    std::string lines;
+    for (const trace::Node& node : made->graph.nodes) lines += node.target + " ";
+    EXPECT_EQ(made->graph.outputs.back().target, "out");
+    return lines;
+  };
+  EXPECT_EQ(text("aten.add.out", "%x, %x", x, x), "aten.add.Tensor ");
+  EXPECT_EQ(text("aten.sin.out", "%x", x, x), "aten.sin.default ");
+  EXPECT_EQ(text("aten.clamp.Tensor_out", "%x, %x", x, x), "aten.clamp.Tensor ");
+  EXPECT_EQ(text("aten.sum.IntList_out", "%x, [1]", tensor({4}), tensor({4})), "aten.sum.dim_IntList ");
+  EXPECT_EQ(text("aten.mul.out", "%x, 2", tensor({4, 6}, {}, 0, "f64"), tensor({4, 6}, {}, 0, "f64")),
+            "aten.mul.Tensor aten._to_copy.default ");
 }
 
 TEST(InPlace, CopiesExpandAndCast) {

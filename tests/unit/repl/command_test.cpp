@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "app/repl/batch.h"
+#include "app/repl/completion.h"
+#include "core/lower/lower.h"
 #include "tests/unit/repl/support.h"
 
 namespace pallascope::repl {
@@ -24,7 +26,7 @@ TEST(CommandTable, IsComplete) {
     EXPECT_TRUE(parse_arguments(command, {words->begin() + 1, words->end()}, json).ok()) << command.example;
   }
   for (const char* name : {"open",     "trace", "graphs", "use",     "summary", "ls",    "show", "deps",
-                           "users",    "code",  "why",    "why-not", "reasons", "index", "goto", "step",
+                           "users",    "code",  "why",    "why-not", "reasons", "index", "ops",  "goto", "step",
                            "stepback", "diff",  "run",    "check",   "help",    "quit"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
@@ -75,6 +77,45 @@ TEST(ParseArguments, KnowsOptions) {
   const Command& check = **find_command("check", true);
   EXPECT_FALSE(parse_arguments(check, {"--full=yes"}, json).ok());
   EXPECT_FALSE(parse_arguments(**find_command("why-not", true), {"a"}, json).ok());
+}
+
+TEST(Ops, PrintsTheTableThatTheLoweringUses) {
+  Session session;
+  const Execution all = execute(session, "ops --json", true);
+  ASSERT_TRUE(all.result.ok());
+  EXPECT_EQ(all.result->json["operators"].size(), lower::operator_table().size());
+  const Execution one = execute(session, "ops torch.ops.aten.ADD.tensor", true);
+  ASSERT_TRUE(one.result.ok());
+  ASSERT_EQ(one.result->json["operators"].size(), 1U);
+  const report::Json& row = one.result->json["operators"][0];
+  EXPECT_EQ(row["op"], "aten.add.Tensor");
+  EXPECT_EQ(row["family"], "pointwise");
+  EXPECT_EQ(row["outcome"], "kernel");
+  EXPECT_EQ(row["dtypes"].size(), 10U);
+  EXPECT_NE(one.result->text.find("bool, integers, floats"), std::string::npos) << one.result->text;
+}
+
+TEST(Ops, FiltersByFamilyAndOutcome) {
+  Session session;
+  const Execution views = execute(session, "ops family=view outcome=view slice", true);
+  ASSERT_TRUE(views.result.ok());
+  EXPECT_GE(views.result->json["operators"].size(), 1U);
+  for (const report::Json& row : views.result->json["operators"]) EXPECT_EQ(row["outcome"], "view");
+  const Execution refused = execute(session, "ops outcome=unsupported aten.resize_", true);
+  ASSERT_TRUE(refused.result.ok());
+  EXPECT_FALSE(refused.result->json["operators"].empty());
+  EXPECT_NE(refused.result->text.find("no functional form"), std::string::npos);
+  const Execution wrong = execute(session, "ops outcome=fast", true);
+  ASSERT_FALSE(wrong.result.ok());
+  EXPECT_NE(wrong.result.error().remedy.find("library"), std::string::npos);
+}
+
+TEST(Ops, SaysWhatBecomesOfANameWithoutARow) {
+  Session session;
+  EXPECT_NE(execute(session, "ops aten.add_.Tensor", true).result->text.find("aten.add.Tensor"), std::string::npos);
+  EXPECT_NE(execute(session, "ops aten.nosuch.default", true).result->text.find("PyTorch"), std::string::npos);
+  const auto found = complete(session, "ops aten.amax").candidates;
+  EXPECT_EQ(found, std::vector<std::string>{"aten.amax.default"});
 }
 
 TEST(Execute, NothingOpenIsToldWithARemedy) {
