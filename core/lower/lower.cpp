@@ -20,7 +20,7 @@ const std::vector<Entry>& all_entries() {
                                creation_entries(), reduction_entries(), normalisation_entries(),
                                channel_norm_entries(), indexing_entries(),
                                product_entries(), contraction_entries(), distance_entries(), attention_entries(),
-                               convolution_entries(), sorting_entries()})
+                               convolution_entries(), sorting_entries(), recurrent_entries()})
       rows.insert(rows.end(), family.begin(), family.end());
     return rows;
   }();
