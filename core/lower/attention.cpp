@@ -85,7 +85,7 @@ enum class Variant { chosen, flash, math };
 /// The formula of scaled_dot_product_attention's documentation; a row that is masked everywhere gives 0.
 Lowered attention_of(Call& call, const AttentionForm& form, Variant variant) {
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
+  if (!is_kernel_dtype(meta.dtype) || !is_float(meta.dtype)) return declined_dtype();
   if (call.number(form.dropout, "dropout_p", 0) != 0)
     return declined("attention with dropout: random values are drawn by PyTorch");
   const Tensor q = call.tensor(0, "query");
@@ -134,21 +134,21 @@ Lowered attention_of(Call& call, const AttentionForm& form, Variant variant) {
       [&](NestBuilder& nest) { return or_zero(nest, nest.div(nest.load(sums), nest.load(total))); },
       meta.sizes.size() == sums.sizes.size() ? &meta : nullptr);
   call.define(builder.reshape(result, meta.sizes));
-  if (!call.wanted(1)) return as_library();
+  if (!call.wanted(1)) return as_made(call);
   if (variant == Variant::math) {
     call.define(builder.pointwise(call.node.name + ".softmax", products.sizes, call.meta(1).dtype,
                                   [&](NestBuilder& nest) {
                                     return or_zero(nest, nest.div(nest.load(exponential), nest.load(total)));
                                   }),
                 1);
-    return as_library();
+    return as_made(call);
   }
   // The logarithm of each row's sum, for the gradient; 0 for a row that is masked everywhere.
   const Tensor rows_sum = builder.pointwise(call.node.name + ".logsumexp", total.sizes, call.meta(1).dtype, [&](NestBuilder& nest) {
     return or_zero(nest, nest.add(nest.op(ComputeOp::log, nest.load(total)), nest.load(top)));
   });
   call.define(builder.reshape(rows_sum, call.meta(1).sizes), 1);
-  return as_library();
+  return as_made(call);
 }
 
 /// scaled_dot_product_attention(q, k, v, attn_mask, dropout_p, is_causal, *, scale, enable_gqa)
@@ -219,7 +219,7 @@ Lowered flash_attention_backward(Call& call) {
     const Tensor rounded = cast_tensor(builder, weights, narrow, name + ".rounded");
     finish(product(call, transposed(builder, rounded), gradient, c), 1, group, 2);
   }
-  return as_library();
+  return as_made(call);
 }
 
 }  // namespace

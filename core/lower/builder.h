@@ -269,5 +269,6 @@ std::vector<Entry> distance_entries();
 std::vector<Entry> attention_entries();
 std::vector<Entry> convolution_entries();
 std::vector<Entry> sorting_entries();
+std::vector<Entry> recurrent_entries();
 
 }  // namespace pallascope::lower

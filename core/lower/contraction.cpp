@@ -14,7 +14,8 @@ namespace {
 using loop::ComputeOp;
 using loop::ReduceOp;
 
-bool in_kernel(const Call& call) { return is_kernel_dtype(call.meta().dtype); }
+/// Sums of booleans are left to PyTorch, which refuses most of them.
+bool in_kernel(const Call& call) { return is_kernel_dtype(call.meta().dtype) && !is_bool(call.meta().dtype); }
 
 int multiplied(NestBuilder& nest, int a, int b) {
   return is_bool(nest.dtype(a)) ? nest.op(ComputeOp::logical_and, a, b) : nest.mul(a, b);
@@ -153,7 +154,7 @@ Lowered einsum(Call& call) {
               rest};
   }
   call.define(builder.reshape(arranged(builder, result, equation.result), meta.sizes));
-  if (tensors.size() > 1) return as_library();
+  if (tensors.size() > 1) return as_made(call);
   return dims.empty() ? as_view() : as_kernel();
 }
 
@@ -197,7 +198,7 @@ Lowered tensordot(Call& call) {
   for (const std::int64_t d : call.integers(2, "dims_self")) a_dims.push_back(Call::dim(d, a.rank()));
   for (const std::int64_t d : call.integers(3, "dims_other")) b_dims.push_back(Call::dim(d, b.rank()));
   call.define(call.builder.reshape(over_pairs(call, a, b, a_dims, b_dims), call.meta().sizes));
-  return as_library();
+  return as_made(call);
 }
 
 /// inner(self, other): over the last dimension of both; a number multiplies.
@@ -207,7 +208,7 @@ Lowered inner(Call& call) {
   const trace::TensorMeta& meta = call.meta();
   if (a.rank() > 0 && b.rank() > 0) {
     call.define(call.builder.reshape(over_pairs(call, a, b, {a.sizes.size() - 1}, {b.sizes.size() - 1}), meta.sizes));
-    return as_library();
+    return as_made(call);
   }
   const DType c = compute_dtype(meta.dtype);
   call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
@@ -218,7 +219,7 @@ Lowered inner(Call& call) {
 
 /// kron(self, other): element i of a dimension of extent m * n is self[i / n] * other[i % n].
 Lowered kron(Call& call) {
-  if (!in_kernel(call)) return declined_dtype();
+  if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
   Builder& builder = call.builder;
   const trace::TensorMeta& meta = call.meta();
   const DType c = compute_dtype(meta.dtype);
@@ -282,7 +283,7 @@ Lowered multi_dot(Call& call) {
   if (matrices.front().rank() == 1) matrices.front() = builder.reshape(matrices.front(), {1, matrices.front().sizes[0]});
   if (matrices.back().rank() == 1) matrices.back() = builder.reshape(matrices.back(), {matrices.back().sizes[0], 1});
   call.define(builder.reshape(chain(call, matrices), call.meta().sizes));
-  return as_library();
+  return as_made(call);
 }
 
 /// bilinear(input1, input2, weight, bias): result[.., o] = sum over i, j of input1[.., i] weight[o, i, j] input2[.., j].
@@ -304,7 +305,7 @@ Lowered bilinear(Call& call) {
         return bias ? nest.add(total, nest.cast(nest.load_at(*bias, {nest.index(1)}), c)) : total;
       });
   call.define(builder.reshape(sums, meta.sizes));
-  return as_library();
+  return as_made(call);
 }
 
 }  // namespace

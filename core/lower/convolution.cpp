@@ -150,10 +150,13 @@ Tensor with_batch(Builder& builder, const Tensor& x, std::size_t rank) {
   return builder.reshape(x, sizes);
 }
 
-/// The convolution with the bias added.
+/// The convolution with the bias added. PyTorch has no dilated or transposed ones of the shorter integers, and says so.
 Lowered finish(Call& call, bool is_transposed, Tensor x, const Tensor& weight, const std::optional<Tensor>& bias, const Settings& s) {
   Builder& builder = call.builder;
   const trace::TensorMeta& meta = call.meta();
+  const bool dilated = std::any_of(s.dilation.begin(), s.dilation.end(), [](std::int64_t d) { return d != 1; });
+  if (is_integer(meta.dtype) && meta.dtype != DType::i64 && (is_transposed || dilated))
+    return declined("a dilated or transposed convolution of short integers");
   x = with_batch(builder, x, weight.sizes.size());
   if (x.rank() != weight.rank()) throw MalformedNode{"an input and a weight of different rank"};
   Sizes sizes = meta.sizes;
@@ -163,7 +166,7 @@ Lowered finish(Call& call, bool is_transposed, Tensor x, const Tensor& weight, c
   const Tensor made = builder.reshape(in_sizes(call, request, sizes, meta, bias ? c : meta.dtype), meta.sizes);
   if (!bias) {
     call.define(made);
-    return as_library();
+    return as_made(call);
   }
   const std::size_t channel = meta.sizes.size() + 1 == weight.sizes.size() ? 0 : 1;
   call.define(builder.pointwise(
@@ -172,10 +175,10 @@ Lowered finish(Call& call, bool is_transposed, Tensor x, const Tensor& weight, c
         return nest.add(nest.load(made), nest.cast(nest.load_at(*bias, {nest.index(channel)}), c));
       },
       &meta));
-  return as_library();
+  return as_made(call);
 }
 
-bool in_kernel(const Call& call) { return is_kernel_dtype(call.meta().dtype); }
+bool in_kernel(const Call& call) { return is_kernel_dtype(call.meta().dtype) && !is_bool(call.meta().dtype); }
 
 std::size_t spatial_of(const Tensor& weight) {
   if (weight.rank() < 3 || weight.rank() > 5) throw MalformedNode{"a weight with no or too many spatial dimensions"};
@@ -230,7 +233,7 @@ Lowered conv_tbc(Call& call) {
   call.define(builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
     return nest.add(nest.load(made), nest.cast(nest.load(bias), compute_dtype(meta.dtype)));
   }));
-  return as_library();
+  return as_made(call);
 }
 
 /// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding,
@@ -263,7 +266,7 @@ Lowered convolution_backward(Call& call) {
                                   [&](NestBuilder& nest) { return nest.cast(nest.load(gradient), c); }),
                 2);
   }
-  return as_library();
+  return as_made(call);
 }
 
 }  // namespace
@@ -274,7 +277,7 @@ std::vector<Entry> convolution_entries() {
   for (std::string_view op : {"aten.convolution.default", "aten._convolution.default", "aten._convolution.deprecated"})
     add(op, convolution);
   for (std::string_view op : {"aten.conv1d.default", "aten.conv1d.padding", "aten.conv2d.default", "aten.conv2d.padding",
-                              "aten.conv3d.default", "aten.conv3d.padding"})
+                              "aten.conv3d.default", "aten.conv3d.padding", "aten._convolution_mode.default"})
     add(op, conv);
   for (std::string_view op : {"aten.conv_transpose1d.default", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input"})
     add(op, conv_transpose);

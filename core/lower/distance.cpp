@@ -49,15 +49,21 @@ Tensor norm(Builder& builder, const std::string& name, const Sizes& sizes, std::
       });
 }
 
+/// Both operands have the result's dtype, and it is a float: promotion is left to PyTorch.
+bool same_floats(const Call& call, const Tensor& x, const Tensor& y) {
+  const DType dtype = call.meta().dtype;
+  return is_kernel_dtype(dtype) && is_float(dtype) && x.dtype == dtype && y.dtype == dtype;
+}
+
 /// linalg_vecdot(x, y, *, dim): products, then their sum; two vectors are one product of the library.
 Lowered vecdot(Call& call) {
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
   Builder& builder = call.builder;
   const Tensor x = call.tensor(0, "x"), y = call.tensor(1, "y");
+  if (!same_floats(call, x, y)) return declined_dtype();
   if (x.rank() == 1 && y.rank() == 1) {
     call.define(builder.reshape(product(call, builder.reshape(x, {1, x.sizes[0]}), builder.reshape(y, {y.sizes[0], 1}), meta.dtype), meta.sizes));
-    return as_library();
+    return as_made(call);
   }
   const Sizes sizes = broadcast(x.sizes, y.sizes);
   const std::size_t d = Call::dim(call.integer(99, "dim", -1), static_cast<std::int64_t>(sizes.size()));
@@ -71,9 +77,9 @@ Lowered vecdot(Call& call) {
 /// cosine_similarity(x1, x2, dim, eps): the sum of x1 / max(|x1|, eps) * x2 / max(|x2|, eps).
 Lowered cosine_similarity(Call& call) {
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
   Builder& builder = call.builder;
   const Tensor x = call.tensor(0, "x1"), y = call.tensor(1, "x2");
+  if (!same_floats(call, x, y)) return declined_dtype();
   const Sizes sizes = broadcast(x.sizes, y.sizes);
   if (sizes.empty()) return declined("the similarity of two numbers");
   const std::size_t d = Call::dim(call.integer(2, "dim", 1), static_cast<std::int64_t>(sizes.size()));
@@ -97,8 +103,8 @@ Lowered cosine_similarity(Call& call) {
 /// pairwise_distance(x1, x2, p, eps, keepdim): the norm of x1 - x2 + eps over the last dimension.
 Lowered pairwise_distance(Call& call) {
   const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
   const Tensor x = call.tensor(0, "x1"), y = call.tensor(1, "x2");
+  if (!same_floats(call, x, y)) return declined_dtype();
   const Sizes sizes = broadcast(x.sizes, y.sizes);
   if (sizes.empty()) return declined("the distance of two numbers");
   const double p = call.number(2, "p", 2), eps = call.number(3, "eps", 1e-6);
@@ -163,7 +169,7 @@ Lowered cdist(Call& call) {
       const int value = nest.load(squares);
       return nest.op(ComputeOp::sqrt, nest.op(ComputeOp::maximum, value, nest.number(0, value)));
     }));
-    return as_library();
+    return as_made(call);
   }
   Sizes sizes = meta.sizes;
   sizes.push_back(m);

@@ -60,6 +60,14 @@ void add_library_call(Call& call, loop::LibraryFunction function, const std::vec
   call.builder.add_step({std::move(library)});
 }
 
+Lowered as_made(const Call& call) {
+  const std::vector<loop::StepId>& steps = call.builder.new_steps;
+  const bool calls = std::any_of(steps.begin(), steps.end(), [&](loop::StepId step) {
+    return std::holds_alternative<loop::LibraryCall>(call.builder.program().steps[step].content);
+  });
+  return calls || steps.empty() ? as_library() : as_kernel();
+}
+
 Tensor filled(Builder& builder, const std::string& name, const Sizes& sizes, DType dtype, double value) {
   return builder.pointwise(name, sizes, dtype, [&](NestBuilder& nest) { return nest.constant(to_scalar(value, dtype), dtype); });
 }

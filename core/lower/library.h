@@ -24,6 +24,9 @@ Tensor ordered_result(Builder& builder, DType dtype, const Sizes& sizes, const s
 void add_library_call(Call& call, loop::LibraryFunction function, const std::vector<Tensor>& operands,
                       const std::vector<Tensor>& results);
 
+/// Whether the node became a library call, or nests alone.
+Lowered as_made(const Call& call);
+
 /// lhs[batch.., m, k] @ rhs[batch.., k, n], batch dimensions broadcast. Sums of 16-bit operands are f32 where `result`
 /// is; what follows in the same operator rounds once.
 Tensor product(Call& call, Tensor lhs, Tensor rhs, DType result);

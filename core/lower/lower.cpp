@@ -44,7 +44,8 @@ const std::vector<Entry>& all_entries() {
           storage_entries,
           interpolation_entries,
           sampling_entries,
-          pooling_backward_entries}) {
+          pooling_backward_entries,
+          recurrent_entries}) {
       const std::vector<Entry> family = entries();
       rows.insert(rows.end(), family.begin(), family.end());
     }

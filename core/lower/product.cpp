@@ -9,7 +9,8 @@ namespace {
 
 using loop::ComputeOp;
 
-bool in_kernel(const Call& call) { return is_kernel_dtype(call.meta().dtype); }
+/// Sums of booleans are left to PyTorch, which refuses most of them.
+bool in_kernel(const Call& call) { return is_kernel_dtype(call.meta().dtype) && !is_bool(call.meta().dtype); }
 
 /// A number in a compute dtype; an integer stays exact.
 int factor(NestBuilder& nest, const loop::Scalar& by, DType c) {
@@ -20,7 +21,7 @@ int factor(NestBuilder& nest, const loop::Scalar& by, DType c) {
 Lowered mm(Call& call) {
   if (!in_kernel(call)) return declined_dtype();
   call.define(product(call, call.tensor(0, "self"), call.tensor(1, "mat2"), call.meta().dtype));
-  return as_library();
+  return as_made(call);
 }
 
 /// beta * self + alpha * (a @ b); the sum is a nest, so that what follows can fuse with it.
@@ -52,13 +53,13 @@ Lowered add_product(Call& call) {
         return nest.add(right, scaled(nest.cast(nest.load(self), c), beta));
       },
       &meta));
-  return as_library();
+  return as_made(call);
 }
 
 /// beta * self + alpha * outer(vec1, vec2): nothing is added up, so it is a nest. Eager computes it in the dtype itself:
 /// alpha * vec1 first, and 16-bit numbers (also alpha and beta) are rounded at each step.
 Lowered addr(Call& call) {
-  if (!in_kernel(call)) return declined_dtype();
+  if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
   const Tensor self = call.tensor(0, "self"), column = call.tensor(1, "vec1"), row = call.tensor(2, "vec2");
   const trace::TensorMeta& meta = call.meta();
   const DType dtype = meta.dtype, c = compute_dtype(dtype);
@@ -84,7 +85,7 @@ Lowered addr(Call& call) {
 }
 
 Lowered outer(Call& call) {
-  if (!in_kernel(call)) return declined_dtype();
+  if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
   const Tensor column = call.tensor(0, "self"), row = call.tensor(1, "vec2");
   const trace::TensorMeta& meta = call.meta();
   const DType c = compute_dtype(meta.dtype);
@@ -104,7 +105,7 @@ Lowered matmul(Call& call) {
   if (rhs.rank() == 1) rhs = builder.reshape(rhs, {rhs.sizes[0], 1});
   if (rhs.rank() == 2 && lhs.rank() > 2) lhs = as_matrix(builder, lhs);
   call.define(builder.reshape(product(call, lhs, rhs, call.meta().dtype), call.meta().sizes));
-  return as_library();
+  return as_made(call);
 }
 
 /// linear(x, weight, bias) = x @ weight.T + bias; a weight of one dimension is one row.
@@ -121,12 +122,12 @@ Lowered linear(Call& call) {
   const Tensor dot = builder.reshape(product(call, matrix, rows, bias ? c : meta.dtype), meta.sizes);
   if (!bias) {
     call.define(dot);
-    return as_library();
+    return as_made(call);
   }
   call.define(builder.pointwise(
       call.node.name, meta.sizes, meta.dtype,
       [&](NestBuilder& nest) { return nest.add(nest.load(dot), nest.cast(nest.load(*bias), c)); }, &meta));
-  return as_library();
+  return as_made(call);
 }
 
 }  // namespace

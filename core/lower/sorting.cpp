@@ -56,11 +56,11 @@ Lowered sort(Call& call) {
   const Sorted made = sorted(call, x, d, descending, order_alone || call.wanted(1), call.wanted(0) ? &call.meta(0) : nullptr);
   if (order_alone) {
     call.define(call.builder.reshape(made.positions, call.meta().sizes));
-    return as_library();
+    return as_made(call);
   }
   if (call.wanted(0)) call.define(call.builder.reshape(made.values, call.meta(0).sizes), 0);
   if (call.wanted(1)) call.define(call.builder.reshape(made.positions, call.meta(1).sizes), 1);
-  return as_library();
+  return as_made(call);
 }
 
 Lowered msort(Call& call) {
@@ -68,7 +68,7 @@ Lowered msort(Call& call) {
   if (!is_kernel_dtype(self.dtype)) return declined_dtype();
   const Tensor x = at_least_one_dimension(call.builder, self);
   call.define(call.builder.reshape(sorted(call, x, 0, false, false, &call.meta()).values, self.sizes));
-  return as_library();
+  return as_made(call);
 }
 
 /// topk(self, k, dim, largest, sorted). Which of equal elements comes first is an accident of eager's partial sort
@@ -93,7 +93,7 @@ Lowered topk(Call& call) {
   add_library_call(call, top, {builder.permute(x, order)}, results);
   for (std::size_t k = 0; k < results.size(); ++k)
     if (call.wanted(k)) call.define(builder.reshape(results[k], call.meta(k).sizes), k);
-  return as_library();
+  return as_made(call);
 }
 
 /// Element `k` along `d`, a view.
@@ -111,7 +111,7 @@ Tensor element(Builder& builder, const Tensor& x, std::size_t d, std::int64_t k)
 Lowered kthvalue(Call& call) {
   Builder& builder = call.builder;
   const Tensor self = call.tensor(0, "self");
-  if (!is_kernel_dtype(self.dtype)) return declined_dtype();
+  if (!is_kernel_dtype(self.dtype) || is_bool(self.dtype)) return declined_dtype();
   const Tensor x = at_least_one_dimension(builder, self);
   const std::size_t d = Call::dim(call.integer(2, "dim", -1), self.rank());
   const std::int64_t k = call.integer(1, "k");
@@ -119,7 +119,7 @@ Lowered kthvalue(Call& call) {
   const Sorted made = sorted(call, x, d, false, call.wanted(1));
   if (call.wanted(0)) call.define(builder.reshape(element(builder, made.values, d, k - 1), call.meta(0).sizes), 0);
   if (call.wanted(1)) call.define(builder.reshape(element(builder, made.positions, d, k - 1), call.meta(1).sizes), 1);
-  return as_library();
+  return as_made(call);
 }
 
 /// The element of `x` at `rank(nest)`, an i64 that is known to be in range, along `d`, which stays with extent 1.
@@ -146,7 +146,7 @@ template <bool skips_nan>
 Lowered median(Call& call) {
   Builder& builder = call.builder;
   const Tensor self = call.tensor(0, "self");
-  if (!is_kernel_dtype(self.dtype)) return declined_dtype();
+  if (!is_kernel_dtype(self.dtype) || is_bool(self.dtype)) return declined_dtype();
   const bool all = call.node.target.ends_with(".default");
   const Tensor x = all ? builder.reshape(self, {numel(self.sizes)}) : at_least_one_dimension(builder, self);
   const std::size_t d = all ? 0 : Call::dim(call.integer(1, "dim", -1), self.rank());
@@ -184,7 +184,7 @@ Lowered median(Call& call) {
   }
   if (call.wanted(0)) call.define(builder.reshape(value, call.meta(0).sizes), 0);
   if (positions) call.define(builder.reshape(position, call.meta(1).sizes), 1);
-  return as_library();
+  return as_made(call);
 }
 
 /// quantile(self, q, dim, keepdim, *, interpolation), q a number or a tensor of rank 0 or 1: the element at rank
@@ -255,7 +255,7 @@ Lowered quantile(Call& call) {
     return nest.where(nest.compare(ComputeOp::lt, weight, nest.number(0.5, at)), from_below, from_above);
   });
   call.define(builder.reshape(made, meta.sizes));
-  return as_library();
+  return as_made(call);
 }
 
 }  // namespace

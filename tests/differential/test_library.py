@@ -418,3 +418,26 @@ def test_training_leaves_nothing_to_torch(name):
     for p, q in zip(ours.parameters(), eager.parameters()):
         close(p.grad, q.grad)
     assert not [op for entry in pallascope.compile_log() for op in entry["torch"]]
+
+
+# --------------------------------------------------------------------------------------------------- recurrences
+
+
+def test_recurrent_layers_and_cells():
+    torch.manual_seed(2)
+    x = torch.randn(5, 3, 4)
+    layers = [nn.LSTM(4, 6, 2, bidirectional=True), nn.GRU(4, 6, 2), nn.RNN(4, 6, bias=False), nn.RNN(4, 6, nonlinearity="relu", bidirectional=True),
+              nn.LSTM(4, 6, proj_size=2, batch_first=True), nn.GRU(4, 6, bidirectional=True, batch_first=True)]
+    cells = [nn.LSTMCell(4, 6), nn.GRUCell(4, 6), nn.RNNCell(4, 6, bias=False)]
+    cases = [Case(str(m), lambda x, m=m: m(x), (x,)) for m in layers]
+    cases += [Case(str(m), lambda x, m=m: (m(x[0]), m(x[1, 0])), (x,)) for m in cells]
+    all_lowered(cases)
+
+
+def test_what_pytorch_refuses_is_refused():
+    """Booleans have no matrix product and short integers no dilated convolution: PyTorch's own error comes."""
+    ones = torch.ones(4, 4, dtype=torch.bool)
+    image, window = torch.ones(1, 2, 5, 5, dtype=torch.int32), torch.ones(3, 2, 2, 2, dtype=torch.int32)
+    for function, args in ((lambda x: x @ x, (ones,)), (lambda x, w: F.conv2d(x, w, dilation=2), (image, window))):
+        with pytest.raises(RuntimeError, match="not implemented for"):
+            pallascope.lower(function, *args).call(*args)

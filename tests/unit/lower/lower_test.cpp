@@ -52,8 +52,8 @@ TEST(Outcomes, EachKind) {
   const auto& product = std::get<loop::LibraryCall>(program->steps[outcome(*program, 2).steps[0]].content);
   EXPECT_EQ(product.op, "aten.mm.default");
   EXPECT_EQ(product.origin, trace::NodeId(2));
-  EXPECT_EQ(program->buffers[product.output].dims, (Sizes{4, 4}));
-  EXPECT_EQ(program->buffers[product.rhs.buffer].name, "buf1") << "the transposed view reads sin's buffer";
+  EXPECT_EQ(program->buffers[product.outputs.at(0)].dims, (Sizes{4, 4}));
+  EXPECT_EQ(program->buffers[product.operands.at(1).buffer].name, "buf1") << "the transposed view reads sin's buffer";
 
   EXPECT_EQ(outcome(*program, 3).outcome, Outcome::torch);
   EXPECT_EQ(outcome(*program, 3).why, "no lowering for aten.inverse.default");
@@ -309,6 +309,44 @@ TEST(Library, AnOperandThatNoViewCanExpressIsCopied) {
                                    .graph());
   ASSERT_EQ(program->nests.size(), 1U);
   EXPECT_EQ(program->nests[NestId(0)].name, "mm.lhs");
+}
+
+TEST(Library, AConvolutionTakesItsOperandsAsTheyLie) {
+  const auto program = lowered(
+      GraphText()
+          .in("x", "f32[2,3,8,9]@[216,1,27,3]")
+          .in("w", "f32[6,3,3,3]")
+          .in("b", "f32[6]")
+          .op("c", "aten.conv2d.default", "%x, %w, %b, [2,1], [1,0]", "f32[2,6,4,7]@[168,1,42,6]")
+          .out("c")
+          .graph());
+  ASSERT_EQ(outcome(*program, 0).steps.size(), 2U) << "the convolution, and the bias as a nest";
+  const auto& call = std::get<loop::LibraryCall>(program->steps[outcome(*program, 0).steps[0]].content);
+  const auto& c = std::get<loop::Convolution>(call.function);
+  EXPECT_EQ(c.input, "N01C") << "channels last, as they are";
+  EXPECT_EQ(c.kernel, "OI01");
+  EXPECT_EQ(c.output, "N01C");
+  EXPECT_EQ(c.stride, (Sizes{2, 1}));
+  EXPECT_EQ(c.low, (Sizes{1, 0}));
+  EXPECT_EQ(c.high, (Sizes{0, 0})) << "the last row of padding is never reached";
+  EXPECT_EQ(program->buffers[call.outputs.at(0)].dims, (Sizes{2, 4, 7, 6}));
+}
+
+TEST(Library, ASortHasValuesAndPositionsWhereTheyAreWanted) {
+  const auto program = lowered(GraphText()
+                                   .in("x", "f32[4,8]")
+                                   .op("m", "aten.msort.default", "%x", "f32[4,8]")
+                                   .op("a", "aten.argsort.default", "%x, 0, True", "i64[4,8]")
+                                   .out("m")
+                                   .out("a")
+                                   .graph());
+  const auto& alone = std::get<loop::LibraryCall>(program->steps[outcome(*program, 0).steps.at(0)].content);
+  EXPECT_EQ(alone.outputs.size(), 1U);
+  const auto& both = std::get<loop::LibraryCall>(program->steps[outcome(*program, 1).steps.at(0)].content);
+  ASSERT_EQ(both.outputs.size(), 2U);
+  EXPECT_EQ(program->buffers[both.outputs[1]].dtype, DType::i64);
+  EXPECT_TRUE(std::get<loop::Sort>(both.function).descending);
+  EXPECT_EQ(std::get<loop::Sort>(both.function).dimension, 0U);
 }
 
 TEST(Library, AProductOverNothingIsZero) {

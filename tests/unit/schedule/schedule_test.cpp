@@ -58,9 +58,8 @@ void expect_sound(const Scheduled& s, const State& state, std::size_t count) {
       EXPECT_TRUE(calls.insert(step.call).second);
       const auto& content = program.steps[step.call].content;
       if (const auto* library = std::get_if<loop::LibraryCall>(&content)) {
-        expect_ready(library->lhs.buffer);
-        expect_ready(library->rhs.buffer);
-        ready.insert(library->output);
+        for (const loop::View& operand : library->operands) expect_ready(operand.buffer);
+        ready.insert(library->outputs.begin(), library->outputs.end());
       } else {
         const auto& torch = std::get<loop::TorchCall>(content);
         for (const auto& [value, view] : torch.inputs) expect_ready(view.buffer);
