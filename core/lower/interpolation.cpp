@@ -94,7 +94,10 @@ index::Expression held(NestBuilder& nest, const Line& line, int position) {
   return nest.symbol(nest.op(ComputeOp::minimum, low, whole(line.in - 1)), 0, line.in - 1, false);
 }
 
-std::vector<Tap> taps_of(NestBuilder& nest, const Line& line, Mode mode, index::Expression at, DType c) {
+/// Eager keeps the weights of cubic interpolation in the tensor's own dtype `d`.
+std::vector<Tap> taps_of(NestBuilder& nest, const Line& line, Mode mode, index::Expression at, DType d) {
+  const DType c = compute_dtype(d);
+  const auto weight = [&](int value) { return nest.cast(nest.cast(value, d), c); };
   const bool wide = c == DType::f64;
   const auto whole = [&](std::int64_t n) { return nest.constant(n, DType::i32); };
   if (mode == Mode::nearest || mode == Mode::exact) {
@@ -125,7 +128,7 @@ std::vector<Tap> taps_of(NestBuilder& nest, const Line& line, Mode mode, index::
   const std::vector<int> weights = {far(nest.add(t, number(1))), near(t), near(other), far(nest.add(other, number(1)))};
   std::vector<Tap> taps;
   for (std::int64_t k = 0; k < 4; ++k)
-    taps.push_back({held(nest, line, nest.add(place.floor, whole(k - 1))), weights[static_cast<std::size_t>(k)]});
+    taps.push_back({held(nest, line, nest.add(place.floor, whole(k - 1))), weight(weights[static_cast<std::size_t>(k)])});
   return taps;
 }
 
@@ -195,7 +198,7 @@ Lowered interpolate(Call& call, const Tensor& x, const std::vector<Line>& lines,
       call.node.name, meta.sizes, meta.dtype,
       [&](NestBuilder& nest) {
         std::vector<std::vector<Tap>> taps;
-        for (const Line& line : lines) taps.push_back(taps_of(nest, line, mode, nest.index(line.dim), c));
+        for (const Line& line : lines) taps.push_back(taps_of(nest, line, mode, nest.index(line.dim), meta.dtype));
         Index position = nest.index();
         if (mode == Mode::nearest || mode == Mode::exact) {
           for (std::size_t k = 0; k < lines.size(); ++k) position[lines[k].dim] = taps[k][0].at;

@@ -4,6 +4,7 @@
 
 #include "core/lower/builder.h"
 #include "core/lower/regions.h"
+#include "core/lower/windows.h"
 
 namespace pallascope::lower {
 namespace {
@@ -36,12 +37,14 @@ loop::Scalar fill_value(const Call& call, std::size_t index, DType dtype) {
 
 Lowered constant_pad(Call& call) { return pad_with(call, fill_value(call, 2, call.meta().dtype)); }
 
-/// The element of an axis of `extent` that position `at` (from the axis' own start) shows.
-std::int64_t source_of(Mode mode, std::int64_t at, std::int64_t extent) {
+/// The element of an axis of `extent` that position `at` (from the axis' own start) shows. `before` and `after` are the
+/// elements added; a circle goes around what is left where they are negative.
+std::int64_t source_of(Mode mode, std::int64_t at, std::int64_t extent, std::int64_t before, std::int64_t after) {
+  const std::int64_t first = std::max<std::int64_t>(0, -before), left = extent - first - std::max<std::int64_t>(0, -after);
   switch (mode) {
     case Mode::reflect: return at < 0 ? -at : at >= extent ? 2 * (extent - 1) - at : at;
     case Mode::replicate: return std::clamp<std::int64_t>(at, 0, extent - 1);
-    case Mode::circular: return ((at % extent) + extent) % extent;
+    case Mode::circular: return left < 1 ? -1 : first + (((at - first) % left) + left) % left;
   }
   return at;
 }
@@ -51,7 +54,7 @@ std::vector<Sizes> pad_tables(Mode mode, const Sizes& from, const Sizes& to, con
   for (std::size_t d = 0; d < from.size(); ++d)
     for (std::int64_t i = 0; i < to[d]; ++i) {
       const bool same = before[d] == 0 && from[d] == to[d];
-      const std::int64_t at = same || from[d] == 0 ? i : source_of(mode, i - before[d], from[d]);
+      const std::int64_t at = same || from[d] == 0 ? i : source_of(mode, i - before[d], from[d], before[d], to[d] - from[d] - before[d]);
       if (at < 0 || at >= from[d]) throw MalformedNode{"a padding that reaches outside of its tensor"};
       tables[d].push_back(at);
     }
@@ -99,6 +102,54 @@ Lowered pad_enum(Call& call) {
   }
 }
 
+/// The sums of `grad` over the places that show each element, all dimensions at once and in the order of the places. A
+/// 16-bit tensor is rounded at each addition, as eager adds up in it.
+Tensor summed_in_order(Builder& builder, const std::string& name, const Tensor& grad, const std::vector<Lists>& shown,
+                       const std::vector<std::size_t>& order) {
+  index::Context& context = builder.context();
+  const DType c = compute_dtype(grad.dtype);
+  std::vector<std::vector<Piece>> pieces;
+  Sizes sizes;
+  for (const Lists& lists : shown) {
+    pieces.push_back(pieces_of(lists));
+    sizes.push_back(static_cast<std::int64_t>(lists.size()));
+  }
+  const Canvas canvas = blank(builder, grad.dtype, sizes, order);
+  std::vector<std::size_t> chosen(shown.size(), 0);
+  const auto next = [](std::vector<std::size_t>& digits, const auto& extent) {
+    for (std::size_t d = digits.size(); d-- > 0;) {
+      if (++digits[d] < extent(d)) return true;
+      digits[d] = 0;
+    }
+    return false;
+  };
+  do {
+    const auto piece = [&](std::size_t d) -> const Piece& { return pieces[d][chosen[d]]; };
+    Region region = whole(sizes);
+    bool none = false;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      region.start[d] = piece(d).start;
+      region.step[d] = piece(d).step;
+      region.count[d] = piece(d).count;
+      none = none || piece(d).first.empty();
+    }
+    fill(builder, name, canvas, region, [&](NestBuilder& nest, const Index&) {
+      int total = -1;
+      std::vector<std::size_t> tap(sizes.size(), 0);
+      do {
+        if (none) break;
+        Index at;
+        for (std::size_t d = 0; d < sizes.size(); ++d)
+          at.push_back(context.add(context.multiply(nest.index(d), piece(d).by[tap[d]]), context.constant(piece(d).first[tap[d]])));
+        const int value = nest.cast(nest.load_at(grad, at), c);
+        total = total < 0 ? value : added(nest, total, value, grad.dtype);
+      } while (next(tap, [&](std::size_t d) { return piece(d).first.size(); }));
+      return total < 0 ? nest.constant(to_scalar(0, c), c) : total;
+    });
+  } while (next(chosen, [&](std::size_t d) { return pieces[d].size(); }));
+  return canvas.tensor;
+}
+
 /// Each element takes the gradients of all places that show it: dimension by dimension the sum over these places.
 template <Mode mode>
 Lowered pad_backward(Call& call) {
@@ -110,13 +161,24 @@ Lowered pad_backward(Call& call) {
   Tensor sum = grad;
   if (meta.numel() > 0) {
     const std::vector<Sizes> tables = pad_tables(mode, x.sizes, grad.sizes, before);
+    std::vector<Lists> shown;
+    std::size_t most = 1;
     for (std::size_t d = 0; d < tables.size(); ++d) {
-      if (before[d] == 0 && x.sizes[d] == grad.sizes[d]) continue;
-      Lists shown(static_cast<std::size_t>(x.sizes[d]));
-      for (std::size_t i = 0; i < tables[d].size(); ++i)
-        shown[static_cast<std::size_t>(tables[d][i])].push_back(static_cast<std::int64_t>(i));
-      sum = summed(builder, call.node.name, sum, d, shown, compute_dtype(meta.dtype), false, memory_order(meta));
+      shown.emplace_back(static_cast<std::size_t>(x.sizes[d]));
+      std::size_t longest = 1;
+      for (std::size_t i = 0; i < tables[d].size(); ++i) {
+        Sizes& places = shown[d][static_cast<std::size_t>(tables[d][i])];
+        places.push_back(static_cast<std::int64_t>(i));
+        longest = std::max(longest, places.size());
+      }
+      most *= longest;
     }
+    constexpr std::size_t kUnrolled = 64;
+    const bool in_order = dtype_bytes(meta.dtype) == 2 && most <= kUnrolled;
+    if (in_order) sum = summed_in_order(builder, call.node.name, grad, shown, memory_order(meta));
+    for (std::size_t d = 0; d < tables.size() && !in_order; ++d)
+      if (before[d] != 0 || x.sizes[d] != grad.sizes[d])
+        sum = summed(builder, call.node.name, sum, d, shown[d], compute_dtype(meta.dtype), false, memory_order(meta));
   }
   call.define(builder.pointwise(
       call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) { return nest.load(sum); }, &meta));

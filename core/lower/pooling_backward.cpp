@@ -73,8 +73,9 @@ Tensor scattered(Builder& builder, const std::string& name, const Sizes& sizes, 
   });
 }
 
-/// Sums of one value a window (`x`) over the windows that each element stands in.
-Tensor window_sums(Builder& builder, const std::string& name, const Tensor& x, const std::vector<Window>& windows, DType c) {
+/// Sums of one value a window (`x`) over the windows that each element stands in, from the first window on, each rounded
+/// to `rounds`.
+Tensor window_sums(Builder& builder, const std::string& name, const Tensor& x, const std::vector<Window>& windows, DType c, DType rounds) {
   const Tensor source = between(builder, name, x, windows, to_scalar(0, x.dtype));
   Sizes sizes = x.sizes;
   std::vector<Window> steps = windows;
@@ -90,15 +91,16 @@ Tensor window_sums(Builder& builder, const std::string& name, const Tensor& x, c
       int inside = -1;
       for (std::size_t k = 0; k < windows.size(); ++k) {
         const Window& w = windows[k];
-        at[w.dim] = context.add(q[w.dim], context.constant(steps[k].size - 1 - tap[k]));
-        if ((tap[k] + 1) * w.stride <= w.size) continue;
+        const std::int64_t back = steps[k].size - 1 - tap[k];
+        at[w.dim] = context.add(q[w.dim], context.constant(tap[k]));
+        if ((back + 1) * w.stride <= w.size) continue;
         const int one = nest.compare(ComputeOp::lt, nest.index_value(r[w.dim], DType::i32),
-                                     nest.constant(w.size - tap[k] * w.stride, DType::i32));
+                                     nest.constant(w.size - back * w.stride, DType::i32));
         inside = inside < 0 ? one : nest.compare(ComputeOp::logical_and, inside, one);
       }
       int value = nest.cast(nest.load_at(source, at), c);
       if (inside >= 0) value = nest.where(inside, value, nest.constant(to_scalar(0, c), c));
-      total = total < 0 ? value : nest.add(total, value);
+      total = total < 0 ? value : added(nest, total, value, rounds);
     });
     return total;
   });
@@ -128,15 +130,16 @@ Lowered avg_pool_backward(Call& call) {
   Tensor sum = builder.pointwise(call.node.name + ".shares", grad.sizes, c, [&](NestBuilder& nest) {
     Index at;
     for (const Window& w : windows) at.push_back(nest.index(w.dim));
-    return divided(nest, nest.cast(nest.load(grad), c), divisor_value(nest, builder, windows, at, divisor, c));
+    const int share = divided(nest, nest.cast(nest.load(grad), c), divisor_value(nest, builder, windows, at, divisor, c));
+    return nest.cast(nest.cast(share, meta.dtype), c);
   });
   if (window_numbers(windows) <= kUnrolled) {
-    sum = window_sums(builder, call.node.name, sum, windows, c);
+    sum = window_sums(builder, call.node.name, sum, windows, c, meta.dtype);
   } else {
     for (const Window& w : windows) {
       if (reach(w) > 2 * kUnrolled) return declined("the gradient of windows that overlap so often");
     }
-    for (const Window& w : windows) sum = window_sums(builder, call.node.name, sum, {w}, c);
+    for (const Window& w : windows) sum = window_sums(builder, call.node.name, sum, {w}, c, c);
   }
   call.define(builder.pointwise(
       call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) { return nest.load(sum); }, &meta));
@@ -165,10 +168,11 @@ Tensor chosen_sums(Builder& builder, const std::string& name, const Tensor& grad
       flat = context.add(context.multiply(flat, w.in), h);
     }
     const int here = nest.index_value(flat, DType::i64);
-    const auto share = [&](const std::vector<index::Expression>& back) {
+    // `from_first` counts the windows from the first that may hold the element.
+    const auto share = [&](const std::vector<index::Expression>& from_first) {
       Index at(q.begin(), q.begin() + static_cast<std::ptrdiff_t>(sizes.size()));
       for (std::size_t k = 0; k < windows.size(); ++k)
-        at[windows[k].dim] = context.add(at[windows[k].dim], context.subtract(context.constant(steps[k].size - 1), back[k]));
+        at[windows[k].dim] = context.add(at[windows[k].dim], from_first[k]);
       const int hit = nest.compare(ComputeOp::eq, nest.cast(nest.load_at(at_most, at), DType::i64), here);
       return nest.where(hit, nest.cast(nest.load_at(from, at), c), nest.constant(to_scalar(0, c), c));
     };
@@ -182,7 +186,7 @@ Tensor chosen_sums(Builder& builder, const std::string& name, const Tensor& grad
       back.clear();
       for (std::int64_t t : tap) back.push_back(context.constant(t));
       const int value = share(back);
-      total = total < 0 ? value : nest.add(total, value);
+      total = total < 0 ? value : added(nest, total, value, grad.dtype);
     });
     return total;
   });
@@ -237,7 +241,7 @@ Lowered adaptive_avg_backward(Call& call) {
   Builder& builder = call.builder;
   const DType c = compute_dtype(meta.dtype);
   Tensor sum = grad;
-  for (std::size_t d = meta.sizes.size() - n; d < meta.sizes.size() && meta.numel() > 0 && call.builder.tensor(*call.argument(0, "grad_output")->get<trace::ValueId>()).sizes[d] > 0; ++d) {
+  for (std::size_t d = meta.sizes.size() - n; d < meta.sizes.size() && meta.numel() > 0 && grad.sizes[d] > 0; ++d) {
     const std::int64_t in = meta.sizes[d], out = grad.sizes[d];
     if (in == out) continue;
     const Tensor before = sum;
@@ -254,7 +258,7 @@ Lowered adaptive_avg_backward(Call& call) {
     if (in % out == 0) {
       // Windows side by side: an axis pair, as for repetitions.
       Window w{d, in, out, in / out, in / out, 1, 0};
-      sum = window_sums(builder, call.node.name, shares, {w}, c);
+      sum = window_sums(builder, call.node.name, shares, {w}, c, c);
     } else {
       sum = summed(builder, call.node.name, shares, d, windows_of_each(in, out), c);
     }

@@ -115,7 +115,7 @@ Lowered col2im(Call& call) {
           }
           at.insert(at.end(), block.begin(), block.end());
           const int value = nest.cast(nest.load_at(source, at), c);
-          total = total < 0 ? value : nest.add(total, value);
+          total = total < 0 ? value : added(nest, total, value, meta.dtype);
         });
         return total < 0 ? nest.constant(to_scalar(0, c), c) : total;
       });
@@ -221,7 +221,7 @@ Lowered affine_grid(Call& call) {
   // Coordinates are rounded to the dtype, as the base grid that eager multiplies.
   const auto coordinate = [&](NestBuilder& nest, std::size_t d) {
     const std::int64_t steps = meta.sizes[d];
-    if (steps <= 1) return nest.constant(align ? 0.0 : 0.0, c);
+    if (steps <= 1) return nest.constant(0.0, c);
     const double step = 2.0 / static_cast<double>(steps - 1);
     const int i = nest.cast(nest.index_value(nest.index(d), DType::i64), c);
     const int back = nest.cast(nest.index_value(context.subtract(context.constant(steps - 1), nest.index(d)), DType::i64), c);

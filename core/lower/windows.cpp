@@ -88,6 +88,11 @@ int divisor_value(NestBuilder& nest, Builder& builder, const std::vector<Window>
   return nest.cast(varying, c);
 }
 
+int added(NestBuilder& nest, int a, int b, DType d) {
+  const int sum = nest.add(a, b);
+  return nest.cast(nest.cast(sum, d), nest.dtype(sum));
+}
+
 int divided(NestBuilder& nest, int total, int count) {
   return is_float(nest.dtype(total)) ? nest.exact_div(total, count) : nest.op(ComputeOp::integer_div_trunc, total, count);
 }

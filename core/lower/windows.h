@@ -30,6 +30,9 @@ std::int64_t taps_of(const std::vector<Window>& windows);
 /// Calls `visit` with each place in a window, row-major.
 void for_each_tap(const std::vector<Window>& windows, const std::function<void(const Sizes&)>& visit);
 
+/// a + b in the compute dtype, rounded to `d` as eager does where it adds up in a tensor of that dtype.
+int added(NestBuilder& nest, int a, int b, DType d);
+
 /// How many elements each window of average pooling counts.
 struct Divisor {
   std::int64_t fixed = 0;  ///< divisor_override, if not 0
