@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "core/codegen/module_writer.h"
+#include "core/functional/view.h"
 
 namespace pallascope::codegen {
 
@@ -93,10 +94,22 @@ void ModuleWriter::write_torch_call(const loop::TorchCall& torch, const std::str
   const trace::Node& node = graph_.nodes[torch.origin];
   LineOrigin origin;
   origin.node = torch.origin;
-  const auto value = [&](trace::ValueId id) {
+  const auto plain = [&](trace::ValueId id) {
     for (const auto& [known, view] : torch.inputs)
       if (known == id) return view_text(view, id);
     return std::string("None");
+  };
+  // as_strided and as_strided_scatter speak of the memory that their first argument lies in.
+  const trace::ValueId memory = functional::strided_memory(graph_, node);
+  const bool scatters = node.target == "aten.as_strided_scatter.default";
+  const auto* self = (memory.valid() || scatters) && !node.args.empty() ? node.args[0].get<trace::ValueId>() : nullptr;
+  const auto value = [&](trace::ValueId id) {
+    if (self == nullptr || *self != id) return plain(id);
+    const trace::ValueId owner = memory.valid() ? memory : id;
+    for (const trace::Input& input : graph_.inputs)
+      if (input.value == owner) return plain(owner);
+    const trace::TensorMeta& meta = *graph_.values[owner].tensor;
+    return fmt::format("_in_memory({}, {}, {})", plain(owner), tuple_text(meta.strides), meta.storage_offset);
   };
   const std::string call = fmt::format("{}({})", operator_text(node.target), arguments_text(node, value));
   std::vector<std::string> results;
@@ -148,12 +161,17 @@ std::string ModuleWriter::empty_tensor(loop::BufferId b) const {
 }
 
 bool ModuleWriter::eager_copies(trace::ValueId value) const {
+  const loop::BufferId lies_in = program_.views.at(value).buffer;
   while (graph_.values[value].producer.valid()) {
     const trace::Node& node = graph_.nodes[graph_.values[value].producer];
-    if (node.target == "aten.flip.default") return true;
+    if (const auto view = functional::view_of(graph_, node, static_cast<std::size_t>(graph_.values[value].output_index))) {
+      value = view->base;
+      continue;
+    }
+    // An index map here where eager has memory of its own (flip): its argument lies in the same buffer.
     const auto* source = node.args.empty() ? nullptr : node.args[0].get<trace::ValueId>();
-    if (source == nullptr) return false;
-    value = *source;
+    const auto place = source == nullptr ? program_.views.end() : program_.views.find(*source);
+    return place != program_.views.end() && place->second.buffer == lies_in;
   }
   return false;
 }
@@ -201,11 +219,11 @@ std::string ModuleWriter::result_text(const loop::OutputValue& output, trace::Va
     // Eager's result does not lie in the argument.
     return fmt::format("_restride({}.clone(), {})", view_text(output.view, {}), tuple_text(strides));
   }
-  if (affine->offset == 0 && sizes == b.dims && strides == trace::contiguous_strides(sizes) &&
-      returned.insert(output.view.buffer).second)
-    return tensor(output.view.buffer);
   bool same = true;
   for (std::size_t k = 0; k < sizes.size(); ++k) same = same && (sizes[k] == 1 || affine->strides[k] == strides[k]);
+  if (same && affine->offset == 0 && sizes == b.dims && strides == trace::contiguous_strides(sizes) &&
+      returned.insert(output.view.buffer).second)
+    return tensor(output.view.buffer);
   if (same) return fmt::format("_view({}, {}, {}, {})", tensor(output.view.buffer), tuple_text(sizes), tuple_text(strides), affine->offset);
   return fmt::format("_restride({}, {})", view_text(output.view, {}), tuple_text(strides));
 }

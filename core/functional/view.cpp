@@ -316,6 +316,26 @@ std::optional<View> view_of(const Graph& graph, const Node& node, std::size_t ou
   return std::nullopt;
 }
 
+ValueId memory_owner(const Graph& graph, ValueId value) {
+  while (graph.values[value].producer.valid()) {
+    const trace::Value& made = graph.values[value];
+    const std::optional<View> view = view_of(graph, graph.nodes[made.producer], static_cast<std::size_t>(made.output_index));
+    if (!view) break;
+    value = view->base;
+  }
+  return value;
+}
+
+ValueId strided_memory(const Graph& graph, const Node& node) {
+  if (node.target != "aten.as_strided.default" && node.target != "aten.as_strided_copy.default") return {};
+  const ValueId* self = value_argument(node, 0, "self");
+  if (self == nullptr) return {};
+  const ValueId owner = memory_owner(graph, *self);
+  // Bytes that are read as another dtype are counted in that dtype.
+  const auto &owned = graph.values[owner].tensor, &seen = graph.values[*self].tensor;
+  return owned && seen && owned->dtype == seen->dtype ? owner : *self;
+}
+
 bool viewable(const TensorMeta& meta, const Ints& sizes) {
   const std::int64_t elements = meta.numel();
   const std::int64_t wanted =

@@ -53,6 +53,16 @@ def storage(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage().data_ptr() if tensor.numel() else 0
 
 
+def traced_strides(program: Program) -> list[tuple[int, ...]]:
+    """What PyTorch's own trace says: for a few operators it differs from what the kernels do."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, torch.no_grad():
+        arguments = [mode.from_tensor(a, static_shapes=True) for a in program.arguments()]
+        results = program.function()(*arguments)
+    return [tuple(t.stride()) for t in (*results, *arguments)]
+
+
 def form(got: torch.Tensor, want: torch.Tensor, who: str) -> Difference | None:
     """Differences that are no matter of rounding."""
     if got.dtype != want.dtype:
@@ -75,7 +85,9 @@ def compare(program: Program, outputs: tuple[torch.Tensor, ...], arguments: tupl
     for k, (g, w) in enumerate(everything):
         who = f"result {k}" if k < len(want) else f"argument {k - len(want)}"
         if difference := form(g, w, who):
-            return difference
+            if difference.kind != "strides" or traced_strides(program)[k] != g.stride():
+                return difference
+            tally["strides as PyTorch's trace has them"] += 1
         if text := close(g, w):
             wrong.append((k, f"{who}: {text}"))
     if wrong:
