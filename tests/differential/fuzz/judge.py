@@ -10,6 +10,7 @@ flushed subnormals is accepted, and counted.
 from __future__ import annotations
 
 import random
+import re
 import warnings
 from collections import Counter
 from dataclasses import dataclass
@@ -189,11 +190,26 @@ def shaken(program: Program, run: int) -> list[torch.Tensor] | None:
                     exec(line, again)
                     for n in targets:
                         space[n] = again[n]
+                if ZERO_SIGN.search(statement.text) and not any(storage(space[t]) == storage(space[n]) for t in statement.targets for n in names):
+                    for n in statement.targets:
+                        if space[n].is_floating_point():
+                            flip_zeros(space[n], generator)
                 for n in inexact:
                     shake(space[n], torch.ones_like(space[n], dtype=torch.bool), generator)
         except Exception:
             return None
     return [space[n] for n in (*program.outputs, *program.inputs)]
+
+
+# Which of two zeros these give is not defined (and XLA, NumPy and eager choose differently).
+ZERO_SIGN = re.compile(r"max|min|clamp|relu|hardtanh|floor|remainder|%|//|sum|cum|sort")
+
+
+def flip_zeros(tensor: torch.Tensor, generator: torch.Generator) -> None:
+    """Gives zeros a random sign, in place."""
+    if tensor.numel() and not any(s == 0 and n > 1 for s, n in zip(tensor.stride(), tensor.shape)):
+        flipped = (tensor == 0) & (torch.rand(tensor.shape, generator=generator) < 0.5)
+        tensor.copy_(torch.where(flipped, -tensor, tensor))
 
 
 def equal(native: torch.Tensor, exact: torch.Tensor | None) -> bool:
