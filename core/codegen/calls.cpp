@@ -94,10 +94,22 @@ void ModuleWriter::write_torch_call(const loop::TorchCall& torch, const std::str
   const trace::Node& node = graph_.nodes[torch.origin];
   LineOrigin origin;
   origin.node = torch.origin;
-  const auto value = [&](trace::ValueId id) {
+  const auto plain = [&](trace::ValueId id) {
     for (const auto& [known, view] : torch.inputs)
       if (known == id) return view_text(view, id);
     return std::string("None");
+  };
+  // as_strided and as_strided_scatter speak of the memory that their first argument lies in.
+  const trace::ValueId memory = functional::strided_memory(graph_, node);
+  const bool scatters = node.target == "aten.as_strided_scatter.default";
+  const auto* self = (memory.valid() || scatters) && !node.args.empty() ? node.args[0].get<trace::ValueId>() : nullptr;
+  const auto value = [&](trace::ValueId id) {
+    if (self == nullptr || *self != id) return plain(id);
+    const trace::ValueId owner = memory.valid() ? memory : id;
+    for (const trace::Input& input : graph_.inputs)
+      if (input.value == owner) return plain(owner);
+    const trace::TensorMeta& meta = *graph_.values[owner].tensor;
+    return fmt::format("_in_memory({}, {}, {})", plain(owner), tuple_text(meta.strides), meta.storage_offset);
   };
   const std::string call = fmt::format("{}({})", operator_text(node.target), arguments_text(node, value));
   std::vector<std::string> results;

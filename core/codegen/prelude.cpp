@@ -93,6 +93,18 @@ def _restride(tensor, strides):
     return whole
 
 
+def _in_memory(tensor, strides, offset):
+    """The tensor in memory of its own with these strides from this place on: what as_strided counts by."""
+    reach = sum((n - 1) * s for n, s in zip(tensor.shape, strides)) if tensor.numel() else -1
+    made = torch.zeros(offset + reach + 1, dtype=tensor.dtype, device=tensor.device)
+    whole = made = torch.as_strided(made, tensor.shape, strides, offset)
+    for k, (n, s) in enumerate(zip(tensor.shape, strides)):
+        if n > 1 and s == 0:
+            made, tensor = made.narrow(k, 0, 1), tensor.narrow(k, 0, 1)
+    made.copy_(tensor)
+    return whole
+
+
 def _check(flag, error, message):
     """Raises PyTorch's error for a value that a kernel found illegal: a kernel itself cannot raise."""
     if not bool(jnp.all(flag == 1)):

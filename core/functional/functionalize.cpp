@@ -422,6 +422,11 @@ std::optional<std::string> Functionalizer::unwritable(ValueId id) const {
   if (overlaps_itself(meta(id)))
     return "writes to `" + old_.values[id].name + "`, several elements of which are one place in memory (" +
            trace::to_string(meta(id)) + " with a stride of 0 or less than its inner extent)";
+  // One element of an expanded input is several of it.
+  const ValueId root = storages_[tensors_[id.index()].storage].root;
+  if (overlaps_itself(meta(root)))
+    return "writes through a view to `" + old_.values[root].name + "`, several elements of which are one place in memory (" +
+           trace::to_string(meta(root)) + ")";
   bool reinterpreted = false, strided = false;
   for (ValueId at = id; tensors_[at.index()].view; at = tensors_[at.index()].view->base) {
     const Tensor& made = tensors_[at.index()];

@@ -99,6 +99,9 @@ std::optional<ValueId> Functionalizer::compute(NodeId id, ValueId target) {
     args.push_back({0.5});
   if (name == "polygamma_" && args.size() == 2) std::swap(args[0], args[1]);
   if (name == "_index_put_impl_") args.resize(std::min<std::size_t>(args.size(), 4));
+  // Sums of integers are i64 unless told otherwise; in place they keep the dtype.
+  if ((name == "cumsum_" || name == "cumprod_") && std::none_of(kwargs.begin(), kwargs.end(), [](const auto& k) { return k.first == "dtype"; }))
+    kwargs.emplace_back("dtype", Argument{wanted.dtype});
   const DType computed = promoted_dtype(old_, node).value_or(wanted.dtype);
   if (computed == wanted.dtype) return last(functional_twin(node.target), std::move(args), std::move(kwargs));
   TensorMeta wide = wanted;

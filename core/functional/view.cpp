@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <numeric>
 
 namespace pallascope::functional {
@@ -26,7 +27,7 @@ constexpr std::array<std::string_view, 12> kReshaping = {
     "view", "_unsafe_view", "_reshape_alias", "view_as", "squeeze", "squeeze_", "unsqueeze", "unsqueeze_", "unflatten",
     "atleast_1d", "atleast_2d", "atleast_3d"};
 /// Views where the strides allow it, copies otherwise.
-constexpr std::array<std::string_view, 4> kReshapingIfViewable = {"reshape", "reshape_as", "flatten", "ravel"};
+constexpr std::array<std::string_view, 3> kReshapingIfViewable = {"reshape", "reshape_as", "flatten"};
 constexpr std::array<std::string_view, 9> kIdentity = {
     "detach", "detach_", "alias", "lift_fresh", "lift", "positive", "resolve_conj", "resolve_neg", "requires_grad_"};
 constexpr std::array<std::string_view, 16> kPermuting = {
@@ -260,6 +261,8 @@ std::optional<View> view_of(const Graph& graph, const Node& node, std::size_t ou
   if (contains(kReshaping, name)) return as(ViewKind::reshape);
   if (contains(kReshapingIfViewable, name))
     return viewable(base, result.sizes) ? std::optional(as(ViewKind::reshape)) : std::nullopt;
+  if (name == "ravel")  // contiguous().view(-1): an expanded axis is copied, which a reshape would keep
+    return contiguous_in(base, "contiguous_format") ? std::optional(as(ViewKind::reshape)) : std::nullopt;
   if (name == "contiguous" || name == "to" || name == "type_as" || name == "dropout" ||
       name == "feature_dropout" || name == "alpha_dropout" || name == "feature_alpha_dropout")
     return returns_argument(node, name, base, result) ? std::optional(as(ViewKind::identity)) : std::nullopt;
@@ -314,6 +317,88 @@ std::optional<View> view_of(const Graph& graph, const Node& node, std::size_t ou
     return as(is_complex(base.dtype) || name == "_neg_view" ? ViewKind::reinterpret : ViewKind::identity);
   }
   return std::nullopt;
+}
+
+namespace {
+
+/// Sizes and strides without axes of extent 1, neighbours that lie evenly in memory merged.
+std::vector<std::pair<std::int64_t, std::int64_t>> merged(const TensorMeta& meta) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;
+  for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
+    const std::int64_t size = meta.sizes[i], stride = meta.strides[i];
+    if (size == 1) continue;
+    if (!axes.empty() && axes.back().second == size * stride) {
+      axes.back() = {axes.back().first * size, stride};
+    } else {
+      axes.emplace_back(size, stride);
+    }
+  }
+  return axes;
+}
+
+/// Whether the metas say that `result` lies in the memory of `base` as the view tells. The root of a storage that was
+/// changed keeps its first meta, and is made by a view of a value that lies elsewhere.
+bool lies_in(const View& view, const TensorMeta& base, const TensorMeta& result) {
+  if (result.numel() == 0) return true;
+  TensorMeta expected = base;
+  const auto dim = static_cast<std::size_t>(view.dim), dim2 = static_cast<std::size_t>(view.dim2);
+  const auto drop = [&](std::size_t axis) {
+    expected.sizes.erase(expected.sizes.begin() + static_cast<std::ptrdiff_t>(axis));
+    expected.strides.erase(expected.strides.begin() + static_cast<std::ptrdiff_t>(axis));
+  };
+  switch (view.kind) {
+    case ViewKind::identity:
+    case ViewKind::reshape: break;
+    case ViewKind::permute:
+      for (std::size_t i = 0; i < view.order.size(); ++i) {
+        expected.sizes[i] = base.sizes.at(static_cast<std::size_t>(view.order[i]));
+        expected.strides[i] = base.strides.at(static_cast<std::size_t>(view.order[i]));
+      }
+      break;
+    case ViewKind::slice:
+      expected.storage_offset += view.start * base.strides.at(dim);
+      expected.strides[dim] *= view.step;
+      expected.sizes[dim] = result.sizes.at(dim);
+      break;
+    case ViewKind::select:
+      expected.storage_offset += view.index * base.strides.at(dim);
+      drop(dim);
+      break;
+    case ViewKind::diagonal: {
+      const std::size_t along = view.offset >= 0 ? dim2 : dim;
+      expected.storage_offset += std::abs(view.offset) * base.strides.at(along);
+      expected.sizes.push_back(result.sizes.back());
+      expected.strides.push_back(base.strides.at(dim) + base.strides.at(dim2));
+      drop(std::max(dim, dim2));
+      drop(std::min(dim, dim2));
+      break;
+    }
+    case ViewKind::strided:
+    case ViewKind::reinterpret: return true;
+  }
+  return expected.storage_offset == result.storage_offset && merged(expected) == merged(result);
+}
+
+}  // namespace
+
+ValueId memory_owner(const Graph& graph, ValueId value) {
+  while (graph.values[value].producer.valid()) {
+    const trace::Value& made = graph.values[value];
+    const std::optional<View> view = view_of(graph, graph.nodes[made.producer], static_cast<std::size_t>(made.output_index));
+    if (!view || !made.tensor || !lies_in(*view, *graph.values[view->base].tensor, *made.tensor)) break;
+    value = view->base;
+  }
+  return value;
+}
+
+ValueId strided_memory(const Graph& graph, const Node& node) {
+  if (node.target != "aten.as_strided.default" && node.target != "aten.as_strided_copy.default") return {};
+  const ValueId* self = value_argument(node, 0, "self");
+  if (self == nullptr) return {};
+  const ValueId owner = memory_owner(graph, *self);
+  // Bytes that are read as another dtype are counted in that dtype.
+  const auto &owned = graph.values[owner].tensor, &seen = graph.values[*self].tensor;
+  return owned && seen && owned->dtype == seen->dtype ? owner : *self;
 }
 
 bool viewable(const TensorMeta& meta, const Ints& sizes) {

@@ -36,6 +36,13 @@ struct View {
 /// judges them.
 std::optional<View> view_of(const trace::Graph& graph, const trace::Node& node, std::size_t output);
 
+/// The value whose memory `value` lies in: itself, unless it is a view.
+trace::ValueId memory_owner(const trace::Graph& graph, trace::ValueId value);
+
+/// For as_strided and as_strided_copy, which count from the start of their argument's memory: the value that owns it.
+/// Invalid for other nodes.
+trace::ValueId strided_memory(const trace::Graph& graph, const trace::Node& node);
+
 /// Whether `sizes` can be had from `meta` by changing sizes and strides alone (PyTorch's computeStride).
 ///
 /// Worked example: sizes [2, 3, 4] with strides [24, 4, 1] hold one gap, between axes 0 and 1. [2, 12] is a view

@@ -181,7 +181,7 @@ struct OutputValue {
   View view;                      ///< the value, over its buffer
   trace::TensorMeta meta;         ///< eager's sizes and strides, which the returned tensor has
   int mutated_input = -1;         ///< for a mutation: the index in Graph::inputs
-  int alias_input = -1;           ///< the input whose storage eager's output shares, an input that the graph changes
+  int alias_input = -1;           ///< the input whose storage eager's output shares
 };
 
 /// What lowering made of one ATen node.

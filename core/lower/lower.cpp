@@ -201,7 +201,7 @@ Result<loop::Program> lower(const trace::Graph& graph, const Options& options) {
     outcome.outcome = lowered.outcome;
     if (lowered.outcome == loop::Outcome::torch) {
       outcome.why = lowered.declined;
-      loop::TorchCall call = torch_call(node, id, [&](trace::ValueId value) -> std::optional<loop::View> {
+      loop::TorchCall call = torch_call(graph, node, id, [&](trace::ValueId value) -> std::optional<loop::View> {
         if (!builder.has(value)) return std::nullopt;
         return torch_argument(builder, node, value);
       });

@@ -48,7 +48,7 @@ void Prefixes::add_calls(Builder& builder, trace::NodeId id) {
   }
   // The counts at which an argument changes.
   std::vector<std::size_t> counts{0};
-  (void)torch_call(node, id, [&](trace::ValueId value) -> std::optional<loop::View> {
+  (void)torch_call(graph_, node, id, [&](trace::ValueId value) -> std::optional<loop::View> {
     const trace::NodeId producer = value_of(value).producer;
     if (producer.valid() && builder.program().outcomes[producer.index()].outcome != loop::Outcome::torch)
       counts.push_back(producer.index() + 1);
@@ -64,7 +64,7 @@ void Prefixes::add_calls(Builder& builder, trace::NodeId id) {
       calls_[id.index()].push_back(std::move(variant));
       continue;
     }
-    loop::TorchCall call = torch_call(node, id, [&](trace::ValueId value) -> std::optional<loop::View> {
+    loop::TorchCall call = torch_call(graph_, node, id, [&](trace::ValueId value) -> std::optional<loop::View> {
       const Value& known = value_of(value);
       if (known.producer.valid() && known.producer.index() >= from) return known.torch;
       if (!known.lowered) return std::nullopt;

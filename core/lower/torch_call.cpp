@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/functional/view.h"
+
 namespace pallascope::lower {
 namespace {
 
@@ -49,7 +51,7 @@ loop::View torch_argument(Builder& builder, const trace::Node& node, trace::Valu
   return builder.materialise(x, node.name + ".argument").view;
 }
 
-loop::TorchCall torch_call(const trace::Node& node, trace::NodeId id,
+loop::TorchCall torch_call(const trace::Graph& graph, const trace::Node& node, trace::NodeId id,
                            const std::function<std::optional<loop::View>(trace::ValueId)>& argument) {
   loop::TorchCall call;
   call.origin = id;
@@ -62,6 +64,7 @@ loop::TorchCall torch_call(const trace::Node& node, trace::NodeId id,
   };
   for (const trace::Argument& a : node.args) for_each_value(a, take);
   for (const auto& [name, a] : node.kwargs) for_each_value(a, take);
+  if (const trace::ValueId owner = functional::strided_memory(graph, node); owner.valid()) take(owner);
   return call;
 }
 

@@ -18,8 +18,8 @@ bool torch_can_view(const index::Context& context, const loop::View& view);
 loop::View torch_argument(Builder& builder, const trace::Node& node, trace::ValueId value);
 
 /// The call of `node`, still without results. `argument` is asked once for each distinct value among its arguments;
-/// it gives nothing for one that is no tensor.
-loop::TorchCall torch_call(const trace::Node& node, trace::NodeId id,
+/// it gives nothing for one that is no tensor. as_strided takes the owner of its argument's memory as well.
+loop::TorchCall torch_call(const trace::Graph& graph, const trace::Node& node, trace::NodeId id,
                            const std::function<std::optional<loop::View>(trace::ValueId)>& argument);
 
 /// New buffers for the results of `node`, put into `call`; their values are defined.

@@ -218,7 +218,8 @@ Lowered diagonal(Call& call) {
   if (x.rank() < 2 || call.meta().rank() != x.rank() - 1) throw MalformedNode{"a diagonal of something that is no matrix"};
   const std::size_t a = Call::dim(call.integer(2, "dim1", 0), x.rank()), b = Call::dim(call.integer(3, "dim2", 1), x.rank());
   const std::int64_t length = call.meta().sizes.back();
-  if (a == b || length > x.sizes[a] - std::max<std::int64_t>(0, -offset) || length > x.sizes[b] - std::max<std::int64_t>(0, offset))
+  const bool leaves = length > x.sizes[a] - std::max<std::int64_t>(0, -offset) || length > x.sizes[b] - std::max<std::int64_t>(0, offset);
+  if (a == b || (length > 0 && leaves))  // an empty diagonal may start outside
     throw MalformedNode{"a diagonal that leaves its matrix"};
   call.define(call.builder.reindex(x, call.meta().sizes, [&](const Index& position) {
     index::Context& context = call.builder.context();

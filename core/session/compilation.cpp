@@ -25,16 +25,15 @@ class Clock {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-/// An output that shares a changed input's storage in eager is returned as a view of that input.
+/// An output that shares an input's storage in eager is returned as a view of that input.
 void note_aliases(loop::Program& program, const functional::Functional& functional) {
   const trace::Graph& graph = functional.graph;
   for (std::size_t k = 0; k < functional.output_alias.size() && k < program.outputs.size(); ++k) {
     if (!functional.output_alias[k].valid() || program.outputs[k].kind != trace::OutputKind::user_output) continue;
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
       if (graph.inputs[i].value != functional.output_alias[k]) continue;
-      const bool changed = std::any_of(program.outputs.begin(), program.outputs.end(),
-                                       [&](const loop::OutputValue& o) { return o.mutated_input == static_cast<int>(i); });
-      if (changed) program.outputs[k].alias_input = static_cast<int>(i);
+      if (graph.values[graph.inputs[i].value].tensor->dtype == program.outputs[k].meta.dtype)
+        program.outputs[k].alias_input = static_cast<int>(i);
     }
   }
 }

@@ -11,13 +11,19 @@ from .runner import Way
 from .work import Answer, answers
 
 
+WAYS = {
+    "mixed": None, "steady": Way(), "debug": Way(mode="debug"), "nofusion": Way(fusion=False), "prefix": Way(upto=0.5), "compile": Way(compiled=True), "numpy": Way(numpy=True),
+    "numpy-nofusion": Way(numpy=True, fusion=False), "numpy-prefix": Way(numpy=True, upto=0.5),
+}  # fmt: skip
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m fuzz", description="Random programs against eager PyTorch.")
     parser.add_argument("--seed", type=int, default=0, help="the first program")
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--batch", type=int, default=40, help="programs in one traced function")
     parser.add_argument("--workers", type=int, default=1, choices=(1, 2))
-    parser.add_argument("--way", choices=("mixed", "steady", "debug", "nofusion", "prefix", "compile"), default="mixed")
+    parser.add_argument("--way", choices=tuple(WAYS), default="mixed")
     parser.add_argument("--shrink", type=float, default=45, metavar="SECONDS", help="for each failure; 0 prints it as it is")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     return parser.parse_args()
@@ -25,7 +31,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     given = arguments()
-    way = {"mixed": None, "steady": Way(), "debug": Way(mode="debug"), "nofusion": Way(fusion=False), "prefix": Way(upto=0.5), "compile": Way(compiled=True)}[given.way]
+    way = WAYS[given.way]
     start, total = time.monotonic(), Answer()
     kinds: Counter[str] = Counter()
     for answer in answers(given.seed, given.count, given.batch, given.workers, way, given.shrink):

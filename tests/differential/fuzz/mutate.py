@@ -38,9 +38,43 @@ def place(g: Growing, name: str) -> str:
     return g.rng.choice((".unsqueeze(0)", f".narrow({g.rng.randrange(x.dim())}, 0, 1)", ".flatten()[1:]", ".view(-1)", f".unbind({g.rng.randrange(x.dim())})[0]", ".chunk(2)[-1]"))
 
 
+def overlaps(x: torch.Tensor) -> bool:
+    """Whether elements may be one place in memory: writes to such have no order in eager either."""
+    reach = 0
+    for stride, size in sorted((s, n) for s, n in zip(x.stride(), x.shape) if n > 1):
+        if stride <= reach:
+            return True
+        reach += (size - 1) * stride
+    return False
+
+
+def places(x: torch.Tensor) -> torch.Tensor:
+    """Where in its storage each element lies."""
+    count = x.untyped_storage().nbytes() // x.element_size()
+    return torch.arange(count).as_strided(x.shape, x.stride(), x.storage_offset())
+
+
+def races(written: torch.Tensor, read: torch.Tensor) -> bool:
+    """Whether an element is written that another place reads: eager's order is then nobody's promise."""
+    if written.untyped_storage().data_ptr() != read.untyped_storage().data_ptr() or not written.numel():
+        return False
+    if read.dtype != written.dtype:
+        return True
+    to = places(written)
+    try:
+        of = places(read).expand(written.shape)
+    except RuntimeError:
+        return True
+    return bool((torch.isin(of, to) & (of != to)).any())
+
+
+def writable(x: torch.Tensor) -> bool:
+    return not overlaps(x)
+
+
 def target(g: Growing) -> tuple[str, torch.Tensor, str]:
     """(name, the tensor that is written, its text)."""
-    name = g.pick()
+    name = g.pick(writable)
     text = place(g, name)
     with torch.no_grad():
         try:
@@ -63,7 +97,10 @@ def with_other(g: Growing) -> Made:
     name, written, text = target(g)
     source = [v for v in g.values if broadcasts(g.tensor(v), written)]
     other = g.rng.choice(source) if source and g.chance(0.8) else g.input(tuple(1 if g.chance(0.2) else n for n in written.shape))
-    return bind(g, f"{text}.{g.rng.choice(BINARY).replace('S', scalar(g))}", (name, other))
+    made = f"{text}.{g.rng.choice(BINARY).replace('S', scalar(g))}"
+    if races(written, g.tensor(other)):
+        made = made.replace("{1}", "{1}.clone()")
+    return bind(g, made, (name, other))
 
 
 def broadcasts(source: torch.Tensor, written: torch.Tensor) -> bool:
@@ -74,7 +111,7 @@ def broadcasts(source: torch.Tensor, written: torch.Tensor) -> bool:
 
 
 def assign(g: Growing) -> Made:
-    name = g.pick(ranked)
+    name = g.pick(lambda t: ranked(t) and writable(t))
     x = g.tensor(name)
     where = subscript(g, x)
     if g.chance(0.3):
@@ -83,25 +120,26 @@ def assign(g: Growing) -> Made:
     source = [v for v in g.values if broadcasts(g.tensor(v), written)]
     other = g.rng.choice(source) if source else g.input(tuple(written.shape))
     kind = g.rng.random()
+    copy = ".clone()" if races(written, g.tensor(other)) else ""
     if kind < 0.6:
-        return f"{{0}}{where} = {{1}}", (name, other), 0
+        return f"{{0}}{where} = {{1}}{copy}", (name, other), 0
     if kind < 0.8:
-        return f"{{0}}{where} {g.rng.choice(('+', '*', '-'))}= {{1}}", (name, other), 0
+        return f"{{0}}{where} {g.rng.choice(('+', '*', '-'))}= {{1}}{copy}", (name, other), 0
     return f"{{0}}[{{0}} {g.rng.choice(('>', '<=', '=='))} {scalar(g)}] = {scalar(g)}", (name,), 0
 
 
 def own_neighbour(g: Growing) -> Made:
     """A write that reads the same tensor through another view: shifts, swaps, its transpose."""
-    name = g.pick(ranked)
+    name = g.pick(lambda t: ranked(t) and writable(t))
     x = g.tensor(name)
     choices = ["{0}[1:] = {0}[:-1].clone()", "{0}.copy_({0}.flip(0))", "{0}[0].add_({0}[-1])", "{0}[1:].mul_({0}[:1])", "{0}.add_({0}.sum(0))"]
     if x.dim() == 2 and x.shape[0] == x.shape[1]:
-        choices += ["{0}.add_({0}.t())", "{0}.copy_({0}.t())", "{0}.diagonal().add_({0}[0])", "{0}.t().mul_({0}.clone())"]
+        choices += ["{0}.add_({0}.t().clone())", "{0}.copy_({0}.t() + 0)", "{0}.diagonal().add_({0}[0].clone())", "{0}.t().mul_({0}.clone())"]
     return g.rng.choice(choices), (name,), 0
 
 
 def scatter(g: Growing) -> Made:
-    name = g.pick(ranked)
+    name = g.pick(lambda t: ranked(t) and writable(t))
     x = g.tensor(name)
     d = g.rng.randrange(x.dim())
     extent = x.shape[d]

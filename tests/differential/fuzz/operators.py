@@ -79,7 +79,10 @@ def with_scalar(g: Growing) -> Made:
 def integer(g: Growing) -> Made:
     whole = lambda t: not t.is_floating_point()  # noqa: E731
     a = g.pick(whole)
-    return g.rng.choice(INTEGER), (a, g.broadcastable(a, whole))
+    text = g.rng.choice(INTEGER)
+    if g.tensor(a).dtype == torch.bool and ("<<" in text or ">>" in text):
+        return None  # PyTorch's own trace refuses what its kernel takes
+    return text, (a, g.broadcastable(a, whole))
 
 
 def choose(g: Growing) -> Made:
@@ -161,9 +164,12 @@ def arg_reduction(g: Growing) -> Made:
 def variance(g: Growing) -> Made:
     name = g.floating()
     dims, keep = some_dims(g, name), g.rng.choice(("", ", keepdim=True"))
+    finite = bool(g.tensor(name).isfinite().all())  # else PyTorch's mean depends on the order in which it adds
     text = g.rng.choice(("{0}.var(D, correction=C", "{0}.std(D, correction=C", "torch.var_mean({0}, D, correction=C", "torch.std_mean({0}, D, correction=C"))
     made = text.replace("D", dims).replace("C", str(g.rng.choice((0, 1)))) + keep + ")"
-    return (made, name, 2) if "_mean" in text else (made, name)
+    if "_mean" in text:
+        return (made, name, 2) if finite else None
+    return made, name
 
 
 def normalisation(g: Growing) -> Made:

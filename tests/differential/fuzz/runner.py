@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -17,7 +17,10 @@ from .judge import Difference
 from .program import Program
 
 # What a lowering may refuse: a part of the diagnostic's text, and why it is no fault.
-ALLOWED: dict[str, str] = {}
+ALLOWED: dict[str, str] = {
+    "several elements of which are one place in memory": "a write to elements that overlap has no order in eager either",
+    "changes the shape of the input": "t_, squeeze_ and the like of an argument change the caller's tensor object",
+}
 
 
 @dataclass(frozen=True)
@@ -28,16 +31,17 @@ class Way:
     fusion: bool = True
     upto: float | None = None  # a share of the decisions: the program as it is there
     compiled: bool = False  # through torch.compile
+    numpy: bool = False  # kernels on NumPy; what fails is run again without
     fault: tuple[str, str] | None = None  # a replacement in the generated source, for testing the fuzzer
 
     def __str__(self) -> str:
-        words = ["torch.compile" if self.compiled else self.mode]
+        words = ["torch.compile" if self.compiled else self.mode + (", first on NumPy" if self.numpy else "")]
         words += [] if self.fusion else ["fusion off"]
         words += [] if self.upto is None else [f"after {self.upto:.0%} of the decisions"]
         return ", ".join(words)
 
 
-calls: Counter[str] = Counter()  # operators that were torch calls
+calls: Counter[str] = Counter()  # batches in which an operator was a torch call
 
 
 def together(programs: Sequence[Program]) -> Callable[..., Any]:
@@ -68,13 +72,26 @@ def execute(programs: Sequence[Program], way: Way) -> list[tuple[Any, Any]]:
         lowered = pallascope.lower(program, **options)
         if way.fault:
             lowered.source = lowered.source.replace(*way.fault)
-        elif way.upto is None:
+        if len(programs) > 1 and way.upto is None and not way.fault:
             calls.update(lowered.log["torch"])
+        if way.numpy:
+            from .arrays import on_numpy
+
+            lowered.source = on_numpy(lowered.source)
         return list(zip(lowered.call(*groups, mode=way.mode), groups))
 
 
 def failures(programs: Sequence[Program], way: Way) -> dict[int, Difference]:
     """By position: the programs that do not agree with eager."""
+    if way.numpy:
+        suspects = list(failed(programs, way))
+        found = failed([programs[k] for k in suspects], replace(way, numpy=False)) if suspects else {}
+        judge.tally["only on NumPy"] += len(suspects) - len(found)
+        return {suspects[k]: difference for k, difference in found.items()}
+    return failed(programs, way)
+
+
+def failed(programs: Sequence[Program], way: Way) -> dict[int, Difference]:
     try:
         results = execute(programs, way)
     except Exception as error:
@@ -82,8 +99,8 @@ def failures(programs: Sequence[Program], way: Way) -> dict[int, Difference]:
             difference = raised(error)
             return {} if difference is None else {0: difference}
         middle = len(programs) // 2
-        found = failures(programs[:middle], way)
-        found.update({k + middle: d for k, d in failures(programs[middle:], way).items()})
+        found = failed(programs[:middle], way)
+        found.update({k + middle: d for k, d in failed(programs[middle:], way).items()})
         return found
     found = {}
     for k, (program, (outputs, arguments)) in enumerate(zip(programs, results)):
