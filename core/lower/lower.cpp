@@ -16,11 +16,17 @@ namespace {
 const std::vector<Entry>& all_entries() {
   static const std::vector<Entry> entries = [] {
     std::vector<Entry> rows;
-    for (const auto& family : {pointwise_entries(), activation_entries(), cast_entries(), view_entries(), shape_entries(),
-                               creation_entries(), reduction_entries(), normalisation_entries(),
+    for (const auto& family : {pointwise_entries(), special_entries(), activation_entries(), activation_backward_entries(), loss_entries(), label_loss_entries(), cast_entries(), view_entries(), shape_entries(),
+                               creation_entries(), reduction_entries(), norm_entries(), normalisation_entries(),
                                channel_norm_entries(), indexing_entries(),
                                library_entries()})
       rows.insert(rows.end(), family.begin(), family.end());
+    for (const auto& [name, meant] : aliases()) {
+      const auto of = [op = meant](const Entry& e) { return e.op == op; };
+      const auto found = std::find_if(rows.begin(), rows.end(), of);
+      PALLASCOPE_CHECK(found != rows.end(), std::string(name));
+      rows.push_back({name, found->family, found->lower});
+    }
     return rows;
   }();
   return entries;
