@@ -102,7 +102,7 @@ void KernelWriter::write_nest(const loop::Nest& nest) {
     for (const loop::SymbolUse& use : nest.symbols)
       if (use.statement == statement && use.checked) check_index(nest, use, statement);
     for (const loop::ValueCheck& c : nest.checks)
-      if (c.statement == statement) check_divisor(nest, statement);
+      if (c.statement == statement) check_value(nest, c);
   }
 }
 
@@ -115,7 +115,8 @@ Value KernelWriter::compute(const Statement& s, int statement) {
   std::vector<std::string> operands;
   Shape shape;
   for (int o : s.operands) shape = broadcast(shape, value(o).shape);
-  const bool strict = loop::info(s.compute).jax.starts_with("lax.");  // lax functions promote nothing
+  const std::string_view jax = loop::info(s.compute).jax;
+  const bool strict = jax.starts_with("lax.") || jax.starts_with('_');  // these promote nothing
   for (int o : s.operands) {
     const Value& v = value(o);
     // A bare literal takes the dtype of an operand beside it that is no literal.
@@ -124,12 +125,17 @@ Value KernelWriter::compute(const Statement& s, int statement) {
     });
     operands.push_back(v.literal && (!anchored || strict) ? typed(v) : v.text);
   }
-  std::string text = fill(loop::info(s.compute).jax, operands, jax_dtype_name(s.dtype));
+  std::string text = fill(jax, operands, jax_dtype_name(s.dtype));
   if (s.compute == loop::ComputeOp::exact_div && is_float(s.dtype)) {
     const Value& by = value(s.operands[1]);
     if (by.literal ? !has_exact_reciprocal(by.text) : by.shape != shape)
       text = fmt::format("{} / _divisor({}, {})", operands[0], typed(by), tuple_text(shape));
   }
+  if (is_float(s.dtype) && s.compute == loop::ComputeOp::maximum) text = fill("_maximum({0}, {1})", operands, {});
+  if (is_float(s.dtype) && s.compute == loop::ComputeOp::minimum) text = fill("_minimum({0}, {1})", operands, {});
+  // XLA holds a float that an integer cannot take at the integer's limits.
+  if (s.compute == loop::ComputeOp::cast && is_integer(s.dtype) && is_float(value(s.operands[0]).dtype))
+    text = fmt::format("_to_integer({}, jnp.{})", typed(value(s.operands[0])), jax_dtype_name(s.dtype));
   // XLA takes x + 0 for x, which keeps the sign of -0 where addition does not: say what addition gives.
   if (s.compute == loop::ComputeOp::add && is_float(s.dtype))
     for (std::size_t k = 0; k < 2; ++k)
@@ -206,11 +212,14 @@ void KernelWriter::check_index(const loop::Nest& nest, const loop::SymbolUse& us
         });
 }
 
-void KernelWriter::check_divisor(const loop::Nest& nest, int statement) {
-  check(nest, statement, typed(value(statement)) + " != 0", "RuntimeError", [](const trace::Node& node) {
-    return fmt::format("ZeroDivisionError: integer division by zero in {} ({})", node.name, node.target);
-  });
+void KernelWriter::check_value(const loop::Nest& nest, const loop::ValueCheck& c) {
+  check(nest, c.statement, typed(value(c.statement)) + (c.message.empty() ? " != 0" : ""), "RuntimeError",
+        [&](const trace::Node& node) {
+          return fmt::format("{} in {} ({})", c.message.empty() ? "ZeroDivisionError: integer division by zero" : c.message,
+                             node.name, node.target);
+        });
 }
+
 std::string literal_text(const loop::Scalar& scalar, DType dtype) {
   if (is_bool(dtype)) {
     const bool truth = std::visit([](auto v) { return v != 0; }, scalar);

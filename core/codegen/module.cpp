@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/codegen/helpers.h"
 #include "core/codegen/indexing.h"
 #include "core/codegen/kernel.h"
 #include "core/codegen/prelude.h"
@@ -66,6 +67,7 @@ Module ModuleWriter::write(const schedule::State& state, const std::vector<loop:
   current_.clear();
   for (const schedule::Kernel& kernel : state.kernels) current_.push_back(prepare(kernel));
   place(prelude_);
+  write_helpers();
   write_tables();
   write_kernels();
   find_steps();
@@ -198,6 +200,7 @@ std::shared_ptr<const KernelPiece> ModuleWriter::piece_of(const schedule::Kernel
   piece->name = entry.name;
   piece->inputs = entry.inputs;
   piece->outputs = entry.outputs;
+  for (const std::string& line : entry.text.body.lines()) find_helpers(line, piece->helpers);
   for (const RuntimeCheck& c : entry.text.checks) piece->checks.push_back(check_text(c));
   piece->accesses = entry.text.accesses;
   piece->body_lines = std::max(1, entry.text.body.count());
@@ -223,6 +226,18 @@ std::shared_ptr<const KernelPiece> ModuleWriter::piece_of(const schedule::Kernel
   write_debug_step(piece->name, piece->inputs, piece->outputs, origin);
   piece->debug = text_.take();
   return piece;
+}
+
+void ModuleWriter::write_helpers() {
+  std::set<std::string_view> used;
+  for (const Current& now : current_) used.insert(now.piece->helpers.begin(), now.piece->helpers.end());
+  if (used.empty()) return;
+  if (!helpers_ || used != used_helpers_) {
+    text_.block(helpers_text(used));
+    helpers_ = text_.take();
+    used_helpers_ = std::move(used);
+  }
+  place(helpers_);
 }
 
 void ModuleWriter::write_kernels() {

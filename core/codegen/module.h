@@ -10,7 +10,9 @@
 #include <iterator>
 #include <memory>
 #include <stdexcept>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/index/access.h"
@@ -93,6 +95,7 @@ struct KernelPiece {
   std::string name;
   std::vector<loop::BufferId> inputs;   ///< distinct, in order of the parameters
   std::vector<loop::BufferId> outputs;  ///< those that the caller keeps (no scratch, no check)
+  std::set<std::string_view> helpers;   ///< functions of the prelude that it calls
   std::vector<std::string> checks;      ///< `IndexError, "..."`, one a flag that the kernel gives after its results
   std::vector<AccessText> accesses;
   /// Where in `accesses` the load or store `statement` of nest number `n` is: access_of[nest_starts[n] + statement];

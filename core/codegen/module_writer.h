@@ -90,6 +90,7 @@ class ModuleWriter {
   [[nodiscard]] std::shared_ptr<const KernelPiece> piece_of(const schedule::Kernel& kernel, const KernelEntry& entry);
   void forget_unused();
 
+  void write_helpers();
   void write_kernels();
   void write_kernel(const KernelEntry& entry);
 
@@ -218,7 +219,8 @@ class ModuleWriter {
   std::vector<std::vector<InputRange>> ranges_;             ///< of each nest: what its index inputs must keep to
   std::map<loop::StepId, Call> calls_;
   KnownKernels known_;
-  std::shared_ptr<const Piece> prelude_, tables_, returns_, call_, reference_;
+  std::set<std::string_view> used_helpers_;  ///< that `helpers_` was written for
+  std::shared_ptr<const Piece> prelude_, helpers_, tables_, returns_, call_, reference_;
   std::map<int, std::pair<std::int64_t, std::int64_t>> table_ranges_;  ///< that `tables_` was written for
   std::vector<std::pair<loop::BufferId, index::Expression>> returned_;  ///< that `returns_` was written for
 

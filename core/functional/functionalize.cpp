@@ -77,7 +77,8 @@ bool is_mutating(const Node& node) {
 }
 
 Result<Functional> functionalize(Graph graph) {
-  if (!std::any_of(graph.nodes.begin(), graph.nodes.end(), is_mutating)) return unchanged(std::move(graph));
+  const auto is_rewritten = [&](const Node& node) { return is_mutating(node) || draws_dropout(graph, node); };
+  if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_rewritten)) return unchanged(std::move(graph));
   place_dropouts(graph);
   return Functionalizer(graph).run();
 }
@@ -155,6 +156,7 @@ void Functionalizer::process(NodeId id) {
   if (changes_shape_only(name)) return take_shape_change(id);
   if (is_in_place_name(name)) return in_place(id);
   if (updates_running_statistics(node)) return name == "instance_norm" ? instance_norm(id) : batch_norm(id);
+  if (draws_dropout(old_, node)) return dropout(id);
   bool views = false;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) views = views || view_of(old_, node, i).has_value();
   copy_node(id, views);

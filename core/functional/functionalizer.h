@@ -104,6 +104,9 @@ class Functionalizer {
   void batch_norm(trace::NodeId id);
   void instance_norm(trace::NodeId id);
 
+  // dropout.cpp
+  void dropout(trace::NodeId id);
+
   const trace::Graph& old_;
   Functional result_;
   std::optional<Diagnostic> problem_;
@@ -115,6 +118,9 @@ class Functionalizer {
 
 /// The numbers as a list argument.
 trace::Argument integers(const std::vector<std::int64_t>& numbers);
+
+/// Whether the node is a dropout in training that is drawn and computed apart.
+bool draws_dropout(const trace::Graph& graph, const trace::Node& node);
 
 /// Whether the node is a normalisation that updates its running statistics: `running_mean` and `running_var` are
 /// then the arguments 3 and 4.

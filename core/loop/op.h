@@ -17,14 +17,14 @@ namespace pallascope::loop {
   X(asin, 1, "jnp.arcsin({0})")                                     \
   X(acos, 1, "jnp.arccos({0})")                                     \
   X(atan, 1, "jnp.arctan({0})")                                     \
-  X(sinh, 1, "jnp.sinh({0})")                                       \
-  X(cosh, 1, "jnp.cosh({0})")                                       \
+  X(sinh, 1, "_sinh({0})")                                          \
+  X(cosh, 1, "_cosh({0})")                                          \
   X(tanh, 1, "jnp.tanh({0})")                                       \
   X(asinh, 1, "jnp.arcsinh({0})")                                   \
   X(acosh, 1, "jnp.arccosh({0})")                                   \
   X(atanh, 1, "jnp.arctanh({0})")                                   \
   X(exp, 1, "jnp.exp({0})")                                         \
-  X(exp2, 1, "jnp.exp2({0})")                                       \
+  X(exp2, 1, "_exp2({0})")                                          \
   X(expm1, 1, "jnp.expm1({0})")                                     \
   X(log, 1, "jnp.log({0})")                                         \
   X(log2, 1, "jnp.log2({0})")                                       \
@@ -40,8 +40,15 @@ namespace pallascope::loop {
   X(erfc, 1, "lax.erfc({0})")                                       \
   X(erfinv, 1, "lax.erf_inv({0})")                                  \
   X(lgamma, 1, "lax.lgamma({0})")                                   \
-  X(digamma, 1, "lax.digamma({0})")                                 \
+  X(digamma, 1, "_digamma({0})")                                    \
   X(sigmoid, 1, "jax.nn.sigmoid({0})")                              \
+  X(frexp_mantissa, 1, "jnp.frexp({0})[0]")                         \
+  X(frexp_exponent, 1, "jnp.frexp({0})[1]")                         \
+  X(erfcx, 1, "_erfcx({0})")                                        \
+  X(ndtri, 1, "_ndtri({0})")                                        \
+  X(log_ndtr, 1, "_log_ndtr({0})")                                  \
+  X(i0e, 1, "lax.bessel_i0e({0})")                                  \
+  X(i1e, 1, "lax.bessel_i1e({0})")                                  \
   X(isnan, 1, "jnp.isnan({0})")                                     \
   X(isinf, 1, "jnp.isinf({0})")                                     \
   X(isfinite, 1, "jnp.isfinite({0})")                               \
@@ -66,6 +73,12 @@ namespace pallascope::loop {
   X(hypot, 2, "jnp.hypot({0}, {1})")                                \
   X(copysign, 2, "jnp.copysign({0}, {1})")                          \
   X(nextafter, 2, "jnp.nextafter({0}, {1})")                        \
+  X(integer_pow, 2, "_integer_pow({0}, {1})")                       \
+  X(ldexp, 2, "jnp.ldexp({0}, {1})")                                \
+  X(gcd, 2, "_gcd({0}, {1})")                                       \
+  X(igamma, 2, "lax.igamma({0}, {1})")                              \
+  X(igammac, 2, "lax.igammac({0}, {1})")                            \
+  X(zeta, 2, "lax.zeta({0}, {1})")                                  \
   X(eq, 2, "{0} == {1}")                                            \
   X(ne, 2, "{0} != {1}")                                            \
   X(lt, 2, "{0} < {1}")                                             \

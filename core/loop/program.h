@@ -93,6 +93,7 @@ struct SymbolUse {
 /// A value that PyTorch checks and a kernel cannot raise for: the kernel stores a flag, `call` raises.
 struct ValueCheck {
   int statement = -1;  ///< must not be 0 anywhere: the divisor of an integer division
+  std::string message;  ///< what PyTorch says, if not that an integer was divided by zero
 };
 
 /// A loop nest: `axes` in order, some of them reduced. Every value has one dimension an axis (1 where it does not

@@ -1,76 +1,26 @@
 // Family: activations and their gradients, by the formulas of ATen's CPU kernels.
 #include <cmath>
 
-#include "core/lower/builder.h"
+#include "core/lower/activation.h"
 
 namespace pallascope::lower {
 namespace {
 
 using loop::ComputeOp;
 
-constexpr double kSqrtHalf = 0.70710678118654752440;       // 1/sqrt(2)
-constexpr double kTwoOverSqrtPi = 1.12837916709551257390;  // 2/sqrt(pi)
-constexpr double kSqrt2 = 1.41421356237309504880;
-constexpr double kGeluCubic = 0.044715;
-
-using Body = std::function<int(NestBuilder&, const std::vector<int>&)>;
-
-/// A pointwise nest over tensor arguments `names`, each cast to the compute dtype of the result.
-Lowered over(Call& call, const std::vector<std::string_view>& names, const Body& body) {
+/// What eager's library for f32 and bf16 gives for more than one element: NaN for +inf, by infinity times 0.
+bool by_library(const Call& call) {
   const trace::TensorMeta& meta = call.meta();
-  std::vector<Tensor> tensors;
-  for (std::size_t k = 0; k < names.size(); ++k) {
-    tensors.push_back(call.tensor(k, names[k]));
-    if (!is_kernel_dtype(tensors.back().dtype) || !is_kernel_dtype(meta.dtype))
-      return declined_dtype();
-  }
-  const DType c = compute_dtype(meta.dtype);
-  call.define(call.builder.pointwise(
-      call.node.name, meta.sizes, meta.dtype,
-      [&](NestBuilder& nest) {
-        std::vector<int> values;
-        for (const Tensor& t : tensors) values.push_back(nest.cast(nest.load(t), c));
-        return body(nest, values);
-      },
-      &meta));
-  return as_kernel();
-}
-
-int greater(NestBuilder& n, int a, double b) { return n.compare(ComputeOp::gt, a, n.number(b, a)); }
-int maximum(NestBuilder& n, int a, double b) { return n.op(ComputeOp::maximum, a, n.number(b, a)); }
-int minimum(NestBuilder& n, int a, double b) { return n.op(ComputeOp::minimum, a, n.number(b, a)); }
-int scale(NestBuilder& n, int a, double by) { return n.mul(a, n.number(by, a)); }
-int plus(NestBuilder& n, int a, double b) { return n.add(a, n.number(b, a)); }
-int sigmoid(NestBuilder& n, int a) { return n.op(ComputeOp::sigmoid, a); }
-
-/// sqrt(2/pi) * (x + 0.044715 x^3), the argument of the tanh.
-int gelu_inner(NestBuilder& n, int x) {
-  const int cube = n.mul(n.mul(x, x), x);
-  return scale(n, n.add(x, scale(n, cube, kGeluCubic)), kSqrt2 * kTwoOverSqrtPi * 0.5);
+  return (meta.dtype == DType::f32 || meta.dtype == DType::bf16) && meta.numel() > 1;
 }
 
 Lowered gelu(Call& call) {
   const bool tanh = call.text(99, "approximate", call.text(1, "approximate", "none")) == "tanh";
   return over(call, {"self"}, [&](NestBuilder& n, const std::vector<int>& v) {
     if (tanh) return n.mul(scale(n, v[0], 0.5), plus(n, n.op(ComputeOp::tanh, gelu_inner(n, v[0])), 1));
-    return n.mul(scale(n, v[0], 0.5), plus(n, n.op(ComputeOp::erf, scale(n, v[0], kSqrtHalf)), 1));
-  });
-}
-
-Lowered gelu_backward(Call& call) {
-  const bool tanh = call.text(99, "approximate", "none") == "tanh";
-  return over(call, {"grad_output", "self"}, [&](NestBuilder& n, const std::vector<int>& v) {
-    const int grad = v[0], x = v[1];
-    if (tanh) {
-      const int t = n.op(ComputeOp::tanh, gelu_inner(n, x));
-      const int left = scale(n, x, 0.5), right = plus(n, t, 1);
-      const int sech2 = n.sub(n.number(1, t), n.mul(t, t));
-      const int inner = scale(n, plus(n, scale(n, n.mul(x, x), 3 * kGeluCubic), 1), kSqrt2 * kTwoOverSqrtPi * 0.5);
-      return n.mul(grad, n.add(scale(n, right, 0.5), n.mul(n.mul(left, sech2), inner)));
-    }
-    const int cdf = scale(n, plus(n, n.op(ComputeOp::erf, scale(n, x, kSqrtHalf)), 1), 0.5);
-    const int pdf = scale(n, n.op(ComputeOp::exp, scale(n, n.mul(x, x), -0.5)), kTwoOverSqrtPi * kSqrtHalf * 0.5);
-    return n.mul(grad, n.add(cdf, n.mul(x, pdf)));
+    const int twice = plus(n, n.op(ComputeOp::erf, scale(n, v[0], kSqrtHalf)), 1);
+    if (!by_library(call)) return n.mul(scale(n, v[0], 0.5), twice);
+    return n.where(equals(n, v[0], INFINITY), n.number(NAN, v[0]), scale(n, n.mul(v[0], twice), 0.5));
   });
 }
 
@@ -92,14 +42,6 @@ Lowered hardtanh(Call& call) {
 Lowered silu(Call& call) {
   return over(call, {"self"}, [](NestBuilder& n, const std::vector<int>& v) {
     return n.div(v[0], plus(n, n.op(ComputeOp::exp, n.op(ComputeOp::neg, v[0])), 1));
-  });
-}
-
-Lowered silu_backward(Call& call) {
-  return over(call, {"grad_output", "self"}, [](NestBuilder& n, const std::vector<int>& v) {
-    const int s = sigmoid(n, v[1]);
-    const int one_minus = n.sub(n.number(1, s), s);
-    return n.mul(n.mul(v[0], s), plus(n, n.mul(v[1], one_minus), 1));
   });
 }
 
@@ -149,32 +91,86 @@ Lowered log_sigmoid(Call& call) {
   });
 }
 
-/// threshold_backward(grad, x, t): grad where x > t, else 0.
-Lowered threshold_backward(Call& call) {
-  const double threshold = call.number(2, "threshold", 0);
-  return over(call, {"grad_output", "self"}, [&](NestBuilder& n, const std::vector<int>& v) {
-    const int below = n.compare(ComputeOp::le, v[1], n.constant(to_scalar(threshold, n.dtype(v[1])), n.dtype(v[1])));
-    return n.where(below, n.constant(to_scalar(0, n.dtype(v[0])), n.dtype(v[0])), v[0]);
+/// Numbers within lambda of 0 become 0.
+Lowered hardshrink(Call& call) {
+  const double lambda = call.number(1, "lambd", 0.5);
+  return over(call, {"self"}, [&](NestBuilder& n, const std::vector<int>& v) {
+    return n.where(both(n, at_least(n, v[0], -lambda), at_most(n, v[0], lambda)), n.number(0, v[0]), v[0]);
   });
 }
 
-Lowered tanh_backward(Call& call) {
-  return over(call, {"grad_output", "output"}, [](NestBuilder& n, const std::vector<int>& v) {
-    return n.mul(v[0], n.sub(n.number(1, v[1]), n.mul(v[1], v[1])));
+Lowered softshrink(Call& call) {
+  const double lambda = call.number(1, "lambd", 0.5);
+  return over(call, {"self"}, [&](NestBuilder& n, const std::vector<int>& v) {
+    // Times 0 in between: -0 and NaN stay.
+    const int within = n.where(less(n, v[0], -lambda), plus(n, v[0], lambda), scale(n, v[0], 0));
+    return n.where(greater(n, v[0], lambda), plus(n, v[0], -lambda), within);
   });
 }
 
-Lowered sigmoid_backward(Call& call) {
-  return over(call, {"grad_output", "output"}, [](NestBuilder& n, const std::vector<int>& v) {
-    return n.mul(v[0], n.mul(n.sub(n.number(1, v[1]), v[1]), v[1]));
+Lowered threshold(Call& call) {
+  const Operand bound = operand(call, 1, "threshold"), fill = operand(call, 2, "value");
+  return over(call, {"self"}, [&](NestBuilder& n, const std::vector<int>& v) {
+    const int below = n.compare(ComputeOp::le, v[0], value(n, bound, n.dtype(v[0])));
+    return n.where(below, value(n, fill, n.dtype(v[0])), v[0]);
   });
 }
 
-/// native_dropout_backward(grad, mask, scale): grad * mask * scale. The mask was drawn by PyTorch.
-Lowered dropout_backward(Call& call) {
-  const double factor = call.number(2, "scale", 1);
-  return over(call, {"grad_output", "mask"},
-              [&](NestBuilder& n, const std::vector<int>& v) { return scale(n, n.mul(v[0], v[1]), factor); });
+Lowered selu(Call& call) {
+  constexpr double kAlpha = 1.6732632423543772848170429916717, kScale = 1.0507009873554804934193349852946;
+  return over(call, {"self"}, [&](NestBuilder& n, const std::vector<int>& v) {
+    return n.where(greater(n, v[0], 0), scale(n, v[0], kScale), scale(n, n.op(ComputeOp::expm1, v[0]), kAlpha * kScale));
+  });
+}
+
+Lowered celu(Call& call) {
+  const double alpha = call.number(1, "alpha", 1);
+  return over(call, {"self"}, [&](NestBuilder& n, const std::vector<int>& v) {
+    const int negative = scale(n, n.op(ComputeOp::expm1, scale(n, v[0], 1 / alpha)), alpha);
+    return n.where(greater(n, v[0], 0), v[0], negative);
+  });
+}
+
+int mish_gate(NestBuilder& n, int x) { return n.op(ComputeOp::tanh, n.op(ComputeOp::log1p, n.op(ComputeOp::exp, x))); }
+
+Lowered mish(Call& call) {
+  return over(call, {"self"}, [](NestBuilder& n, const std::vector<int>& v) { return n.mul(v[0], mish_gate(n, v[0])); });
+}
+
+/// In training the slopes are drawn at random.
+Lowered rrelu(Call& call) {
+  const bool with_noise = call.node.target.starts_with("aten.rrelu_with_noise");
+  const std::size_t first = with_noise ? 2 : 1;
+  if (call.boolean(first + 2, "training", false)) return declined("random slopes");
+  const double slope = (call.number(first, "lower", 0.125) + call.number(first + 1, "upper", 1.0 / 3)) / 2;
+  return over(call, {"self"}, [&](NestBuilder& n, const std::vector<int>& v) {
+    return n.where(greater(n, v[0], 0), v[0], scale(n, v[0], slope));
+  });
+}
+
+Lowered prelu(Call& call) {
+  const Tensor x = call.tensor(0, "self"), weight = call.tensor(1, "weight");
+  if (!kernel_operands(call)) return declined_dtype();
+  const DType c = compute_dtype(call.meta().dtype);
+  return emit(call, [&](NestBuilder& n) {
+    const int v = n.cast(n.load(x), c);
+    return n.where(greater(n, v, 0), v, n.mul(prelu_weight(call.builder, n, weight, x, c), v));
+  });
+}
+
+/// The first half times the sigmoid of the second.
+Lowered glu(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!kernel_operands(call)) return declined_dtype();
+  if (x.rank() == 0) throw MalformedNode{"halves of a scalar"};
+  const std::size_t d = Call::dim(call.integer(1, "dim", -1), x.rank());
+  if (x.sizes[d] % 2 != 0) throw MalformedNode{"halves of an odd extent"};
+  const auto [left, right] = halves(call.builder, x, d);
+  const DType c = compute_dtype(x.dtype);
+  return emit(call, [&, a = left, b = right](NestBuilder& n) {
+    const int first = n.cast(n.load(a), c);
+    return n.mul(first, sigmoid(n, n.cast(n.load(b), c)));
+  });
 }
 
 }  // namespace
@@ -183,22 +179,26 @@ std::vector<Entry> activation_entries() {
   std::vector<Entry> rows;
   const auto add = [&](std::string_view op, Family f) { rows.push_back({op, "activation", f}); };
   add("aten.gelu.default", gelu);
-  add("aten.gelu_backward.default", gelu_backward);
   add("aten.relu.default", relu);
   add("aten.relu6.default", relu6);
   add("aten.hardtanh.default", hardtanh);
   add("aten.silu.default", silu);
-  add("aten.silu_backward.default", silu_backward);
   add("aten.leaky_relu.default", leaky_relu);
   add("aten.elu.default", elu);
   add("aten.softplus.default", softplus);
   add("aten.hardsigmoid.default", hardsigmoid);
   add("aten.hardswish.default", hardswish);
   add("aten.log_sigmoid.default", log_sigmoid);
-  add("aten.threshold_backward.default", threshold_backward);
-  add("aten.tanh_backward.default", tanh_backward);
-  add("aten.sigmoid_backward.default", sigmoid_backward);
-  add("aten.native_dropout_backward.default", dropout_backward);
+  add("aten.hardshrink.default", hardshrink);
+  add("aten.softshrink.default", softshrink);
+  add("aten.threshold.default", threshold);
+  add("aten.selu.default", selu);
+  add("aten.celu.default", celu);
+  add("aten.mish.default", mish);
+  for (std::string_view op : {"aten.rrelu.default", "aten.rrelu_with_noise.default", "aten.rrelu_with_noise_functional.default"})
+    add(op, rrelu);
+  for (std::string_view op : {"aten.prelu.default", "aten._prelu_kernel.default"}) add(op, prelu);
+  add("aten.glu.default", glu);
   return rows;
 }
 

@@ -71,7 +71,9 @@ class NestBuilder {
   index::Expression known_symbol(int value, std::int64_t low, std::int64_t high) { return symbol(value, low, high, false); }
 
   /// The value is an integer divisor: PyTorch raises if it is 0 anywhere.
-  void check_nonzero(int value) { nest_.checks.push_back({value}); }
+  void check_nonzero(int value) { nest_.checks.push_back({value, {}}); }
+  /// PyTorch raises a RuntimeError with `message` where the condition does not hold.
+  void check(int condition, std::string message) { nest_.checks.push_back({condition, std::move(message)}); }
 
   int cast(int value, DType dtype);
   int compute(loop::ComputeOp op, DType dtype, std::vector<int> operands);
@@ -243,12 +245,17 @@ struct Entry {
 };
 // One table a family; lower.cpp gathers them.
 std::vector<Entry> pointwise_entries();
+std::vector<Entry> special_entries();
 std::vector<Entry> activation_entries();
+std::vector<Entry> activation_backward_entries();
+std::vector<Entry> loss_entries();
+std::vector<Entry> label_loss_entries();
 std::vector<Entry> cast_entries();
 std::vector<Entry> view_entries();
 std::vector<Entry> shape_entries();
 std::vector<Entry> creation_entries();
 std::vector<Entry> reduction_entries();
+std::vector<Entry> norm_entries();
 std::vector<Entry> normalisation_entries();
 std::vector<Entry> channel_norm_entries();
 std::vector<Entry> padding_entries();
@@ -270,5 +277,7 @@ std::vector<Entry> attention_entries();
 std::vector<Entry> convolution_entries();
 std::vector<Entry> sorting_entries();
 std::vector<Entry> recurrent_entries();
+/// (another spelling, the operator of a table above)
+std::vector<std::pair<std::string_view, std::string_view>> aliases();
 
 }  // namespace pallascope::lower

@@ -132,6 +132,41 @@ Lowered batch_norm_no_stats(Call& call) {
   return batch_norm_of(call, {false, true, call.number(4, "momentum", 0.1), call.number(5, "eps", 1e-5), false});
 }
 
+/// batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps): one that updates running
+/// statistics has been rewritten.
+Lowered batch_norm(Call& call) {
+  const bool training = call.boolean(5, "training");
+  return batch_norm_of(call, {!training, training, call.number(6, "momentum", 0.1), call.number(7, "eps", 1e-5), false});
+}
+
+/// instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps)
+Lowered instance_norm(Call& call) {
+  const double eps = call.number(7, "eps", 1e-5);
+  if (!call.boolean(5, "use_input_stats", true)) return batch_norm_of(call, {true, false, 0, eps, false});
+  const Tensor x = call.tensor(0, "input");
+  const trace::TensorMeta& meta = call.meta();
+  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined_dtype();
+  if (x.rank() < 3) throw MalformedNode{"an instance norm of rank below 3"};
+  if (meta.numel() == 0) return declined("an instance norm over no element");
+  const std::optional<Tensor> weight = call.optional_tensor(1, "weight"), bias = call.optional_tensor(2, "bias");
+  const DType c = compute_dtype(x.dtype);
+  std::vector<std::size_t> dims;
+  for (std::size_t d = 2; d < x.sizes.size(); ++d) dims.push_back(d);
+  const Statistics s = statistics(call, x, dims, c);
+  call.define(call.builder.pointwise(
+      call.node.name, x.sizes, meta.dtype,
+      [&](NestBuilder& nest) {
+        const Index at = {nest.index(0), nest.index(1)};
+        const int distance = nest.sub(nest.cast(nest.load(x), c), nest.load_at(s.mean, at));
+        int y = nest.mul(distance, inverse_deviation(nest, nest.load_at(s.variance, at), eps));
+        if (weight) y = nest.mul(y, channel(nest, *weight, c));
+        if (bias) y = nest.add(y, channel(nest, *bias, c));
+        return y;
+      },
+      &meta));
+  return as_kernel();
+}
+
 /// native_batch_norm_backward(grad, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, mask).
 /// With h = (x - mean) * invstd: dweight = sum(grad * h), dbias = sum(grad), and in training
 /// dx = weight * invstd * (grad - mean(grad) - h * mean(grad * h)); outside of it dx = grad * weight * invstd.
@@ -225,10 +260,61 @@ Lowered group_norm(Call& call) {
   return as_kernel();
 }
 
+/// native_group_norm_backward(grad, input, mean, rstd, weight, N, C, HxW, group, mask): with h = (x - mean) * rstd and
+/// g = grad * weight, dx = rstd * (g - mean(g) - h * mean(g * h)) over each group.
+Lowered group_norm_backward(Call& call) {
+  const Tensor grad = call.tensor(0, "grad_out"), x = call.tensor(1, "input");
+  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined_dtype();
+  const std::int64_t groups = call.integer(8, "group");
+  if (x.rank() < 2 || groups < 1 || x.sizes[1] % groups != 0) throw MalformedNode{"groups that do not divide the channels"};
+  std::int64_t inner = 1;
+  for (std::size_t d = 2; d < x.sizes.size(); ++d) inner *= x.sizes[d];
+  const Sizes seen = {x.sizes[0], groups, x.sizes[1] / groups, inner};
+  if (seen[0] * x.sizes[1] * inner == 0) return declined("a group norm over no element");
+  Builder& builder = call.builder;
+  const DType c = compute_dtype(x.dtype);
+  const Tensor g = builder.reshape(grad, seen), v = builder.reshape(x, seen);
+  const Tensor mean = builder.reshape(call.tensor(2, "mean"), {seen[0], groups}), rstd = builder.reshape(call.tensor(3, "rstd"), {seen[0], groups});
+  std::optional<Tensor> weight = call.optional_tensor(4, "weight");
+  if (weight) weight = builder.reshape(*weight, {groups, seen[2]});
+  const auto of_group = [&](NestBuilder& n, const Tensor& t) { return n.cast(n.load_at(t, {n.index(0), n.index(1)}), c); };
+  const auto hat = [&](NestBuilder& n) {
+    return n.mul(n.sub(n.cast(n.load(v), c), of_group(n, mean)), of_group(n, rstd));
+  };
+  const auto scaled = [&](NestBuilder& n) {
+    const int value = n.cast(n.load(g), c);
+    return weight ? n.mul(value, n.cast(n.load_at(*weight, {n.index(1), n.index(2)}), c)) : value;
+  };
+  if (call.wanted(0)) {
+    const Tensor mean_g = builder.average(call.node.name + ".mean_g", seen, {2, 3}, c, scaled);
+    const Tensor mean_gh = builder.average(call.node.name + ".mean_gh", seen, {2, 3}, c,
+                                           [&](NestBuilder& n) { return n.mul(scaled(n), hat(n)); });
+    const Tensor made = builder.pointwise(call.node.name, seen, call.meta(0).dtype, [&](NestBuilder& n) {
+      const int h = hat(n);
+      const int rest = n.sub(n.sub(scaled(n), n.load(mean_g)), n.mul(h, n.load(mean_gh)));
+      return n.mul(of_group(n, rstd), rest);
+    });
+    call.define(builder.reshape(made, call.meta(0).sizes), 0);
+  }
+  for (const std::size_t k : {std::size_t{1}, std::size_t{2}}) {
+    if (!call.wanted(k)) continue;
+    const Tensor sum = builder.reduction(call.node.name + (k == 1 ? ".weight" : ".bias"), seen, {0, 3}, ReduceOp::sum, c, call.meta(k).dtype,
+                                         false, [&](NestBuilder& n) {
+                                           const int value = n.cast(n.load(g), c);
+                                           return k == 1 ? n.mul(value, hat(n)) : value;
+                                         });
+    call.define(builder.reshape(sum, call.meta(k).sizes), k);
+  }
+  return as_kernel();
+}
+
 }  // namespace
 
 std::vector<Entry> channel_norm_entries() {
-  return {{"aten._native_batch_norm_legit_no_training.default", "normalisation", batch_norm_inference},
+  return {{"aten.batch_norm.default", "normalisation", batch_norm},
+          {"aten.instance_norm.default", "normalisation", instance_norm},
+          {"aten.native_group_norm_backward.default", "normalisation", group_norm_backward},
+          {"aten._native_batch_norm_legit_no_training.default", "normalisation", batch_norm_inference},
           {"aten._native_batch_norm_legit_functional.default", "normalisation", batch_norm_functional},
           {"aten._native_batch_norm_legit.no_stats", "normalisation", batch_norm_no_stats},
           {"aten.native_batch_norm_backward.default", "normalisation", batch_norm_backward},

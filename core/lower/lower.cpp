@@ -45,9 +45,22 @@ const std::vector<Entry>& all_entries() {
           interpolation_entries,
           sampling_entries,
           pooling_backward_entries,
-          recurrent_entries}) {
+          recurrent_entries,
+          special_entries,
+          activation_backward_entries,
+          loss_entries,
+          label_loss_entries,
+          norm_entries}) {
       const std::vector<Entry> family = entries();
       rows.insert(rows.end(), family.begin(), family.end());
+    }
+    for (const auto& [name, meant] : aliases()) {
+      const auto of = [op = meant](const Entry& e) { return e.op == op; };
+      const auto found = std::find_if(rows.begin(), rows.end(), of);
+      PALLASCOPE_CHECK(found != rows.end(), std::string(name));
+      Entry alias = *found;
+      alias.op = name;
+      rows.push_back(alias);
     }
     return rows;
   }();

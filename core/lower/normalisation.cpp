@@ -238,6 +238,43 @@ Lowered rms_norm(Call& call) {
   return as_kernel();
 }
 
+/// _fused_rms_norm_backward(grad, input, normalized_shape, rstd, weight, mask): with h = x * rstd and g = grad * weight,
+/// dx = rstd * (g - h * mean(g * h)), dweight = sum(grad * h).
+Lowered rms_norm_backward(Call& call) {
+  const Tensor grad = call.tensor(0, "grad_out"), x = call.tensor(1, "input"), rstd = call.tensor(3, "rstd");
+  if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined_dtype();
+  const std::size_t count = call.integers(2, "normalized_shape").size();
+  const std::vector<std::size_t> dims = last_dims(x.rank(), count);
+  const std::optional<Tensor> weight = call.optional_tensor(4, "weight");
+  const DType c = compute_dtype(x.dtype);
+  Builder& builder = call.builder;
+  const auto hat = [&](NestBuilder& nest) { return nest.mul(nest.cast(nest.load(x), c), nest.cast(nest.load(rstd), c)); };
+  const auto scaled = [&](NestBuilder& nest) {
+    const int g = nest.cast(nest.load(grad), c);
+    return weight ? nest.mul(g, nest.cast(nest.load(*weight), c)) : g;
+  };
+  if (call.wanted(0)) {
+    const Tensor along = builder.average(call.node.name + ".mean_gh", x.sizes, dims, c,
+                                         [&](NestBuilder& nest) { return nest.mul(scaled(nest), hat(nest)); });
+    const trace::TensorMeta& meta = call.meta(0);
+    call.define(builder.pointwise(
+                    call.node.name, x.sizes, meta.dtype,
+                    [&](NestBuilder& nest) {
+                      const int h = hat(nest);
+                      return nest.mul(nest.cast(nest.load(rstd), c), nest.sub(scaled(nest), nest.mul(h, nest.load(along))));
+                    },
+                    &meta),
+                0);
+  }
+  if (!call.wanted(1)) return as_kernel();
+  std::vector<std::size_t> outer;
+  for (std::size_t d = 0; d < x.sizes.size() - count; ++d) outer.push_back(d);
+  const Tensor total = builder.reduction(call.node.name + ".weight", x.sizes, outer, ReduceOp::sum, c, call.meta(1).dtype, false,
+                                         [&](NestBuilder& nest) { return nest.mul(nest.cast(nest.load(grad), c), hat(nest)); });
+  call.define(builder.reshape(total, call.meta(1).sizes), 1);
+  return as_kernel();
+}
+
 }  // namespace
 
 std::vector<Entry> normalisation_entries() {
@@ -251,6 +288,7 @@ std::vector<Entry> normalisation_entries() {
   for (std::string_view op : {"aten.native_layer_norm.default", "aten.layer_norm.default"}) add(op, layer_norm);
   add("aten.native_layer_norm_backward.default", layer_norm_backward);
   for (std::string_view op : {"aten.rms_norm.default", "aten._fused_rms_norm.default"}) add(op, rms_norm);
+  add("aten._fused_rms_norm_backward.default", rms_norm_backward);
   return rows;
 }
 

@@ -2,73 +2,12 @@
 #include <cmath>
 #include <limits>
 
-#include "core/lower/builder.h"
+#include "core/lower/operand.h"
 
 namespace pallascope::lower {
 namespace {
 
 using loop::ComputeOp;
-
-/// A tensor or a number as PyTorch's binary operators take them.
-struct Operand {
-  std::optional<Tensor> tensor;
-  loop::Scalar scalar = std::int64_t{0};
-
-  [[nodiscard]] PromotionOperand promotion() const {
-    if (!tensor) return {scalar_dtype(scalar), 0};
-    return {tensor->dtype, tensor->sizes.empty() ? 1 : 2};
-  }
-};
-
-Operand operand(const Call& call, std::size_t index, std::string_view name) {
-  Operand found;
-  if (call.is_tensor(index, name)) {
-    found.tensor = call.tensor(index, name);
-  } else {
-    found.scalar = call.scalar(index, name);
-  }
-  return found;
-}
-
-loop::Scalar convert(const loop::Scalar& scalar, DType dtype) {
-  if (is_integer(dtype)) {
-    if (const auto* i = std::get_if<std::int64_t>(&scalar)) return *i;
-    return static_cast<std::int64_t>(as_double(scalar));
-  }
-  return to_scalar(as_double(scalar), dtype);
-}
-
-int value(NestBuilder& nest, const Operand& operand, DType dtype) {
-  if (operand.tensor) return nest.cast(nest.load(*operand.tensor), dtype);
-  return nest.constant(convert(operand.scalar, dtype), dtype);
-}
-
-/// As `value`, but a number is rounded to `rounded` first, as eager's add and sub do for 16-bit floats.
-int rounded_value(NestBuilder& nest, const Operand& operand, DType dtype, DType rounded) {
-  if (operand.tensor || rounded == dtype) return value(nest, operand, dtype);
-  return nest.cast(nest.constant(convert(operand.scalar, rounded), rounded), dtype);
-}
-
-/// Both operands in `dtype`, the left one loaded first (the order of a call's arguments is the compiler's choice).
-std::pair<int, int> values(NestBuilder& nest, const Operand& a, const Operand& b, DType dtype) {
-  const int left = value(nest, a, dtype);
-  return {left, value(nest, b, dtype)};
-}
-
-DType common_dtype(const Operand& a, const Operand& b) { return result_type(a.promotion(), b.promotion()); }
-
-bool kernel_operands(const Call& call) {
-  for (const trace::Argument& a : call.node.args)
-    if (const auto* v = a.get<trace::ValueId>())
-      if (!is_kernel_dtype(call.builder.graph().values[*v].tensor->dtype)) return false;
-  return is_kernel_dtype(call.meta().dtype);
-}
-
-Lowered emit(Call& call, const std::function<int(NestBuilder&)>& body) {
-  const trace::TensorMeta& meta = call.meta();
-  call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, body, &meta));
-  return as_kernel();
-}
 
 /// Math on floats; integers and bools are computed in the default float.
 template <ComputeOp op>
@@ -187,19 +126,13 @@ Lowered power(Call& call) {
   return emit(call, [&](NestBuilder& nest) {
     const int x = value(nest, a, c);
     if (!b.tensor) {
-      // ATen computes these exponents by multiplication and square roots; so the results agree to the bit.
       const double e = as_double(b.scalar);
-      if (e == 0) return nest.constant(to_scalar(1, c), c);
-      if (e == 1) return x;
-      if (e == 2) return nest.mul(x, x);
-      if (e == 3) return nest.mul(nest.mul(x, x), x);
-      if (is_float(c)) {
-        if (e == 0.5) return nest.op(ComputeOp::sqrt, x);
-        if (e == -0.5) return nest.op(ComputeOp::rsqrt, x);
-        if (e == -1) return nest.div(nest.number(1, x), x);
-        if (e == -2) return nest.div(nest.number(1, x), nest.mul(x, x));
-      }
+      // Eager's f16 has no roots of its own here: it gives pow(-inf, 0.5) = inf where a root gives NaN.
+      const bool root = std::abs(e) == 0.5 && result == DType::f16;
+      if (is_float(c) && !root) return power_of(nest, x, e);
+      if (!is_float(c) && e >= 0 && e <= 3) return power_of(nest, x, e);
     }
+    if (is_integer(c)) return nest.op(ComputeOp::integer_pow, x, value(nest, b, c));
     return nest.op(ComputeOp::pow, x, value(nest, b, c));
   });
 }
@@ -440,9 +373,11 @@ std::vector<Entry> pointwise_entries() {
                               "aten.__xor__.Tensor", "aten.__xor__.Scalar"})
     add(op, bitwise<ComputeOp::bitwise_xor>);
   for (std::string_view op : {"aten.bitwise_left_shift.Tensor", "aten.bitwise_left_shift.Tensor_Scalar",
+                              "aten.bitwise_left_shift.Scalar_Tensor",
                               "aten.__lshift__.Tensor", "aten.__lshift__.Scalar"})
     add(op, bitwise<ComputeOp::shift_left>);
   for (std::string_view op : {"aten.bitwise_right_shift.Tensor", "aten.bitwise_right_shift.Tensor_Scalar",
+                              "aten.bitwise_right_shift.Scalar_Tensor",
                               "aten.__rshift__.Tensor", "aten.__rshift__.Scalar"})
     add(op, bitwise<ComputeOp::shift_right>);
   add("aten.bitwise_not.default", bitwise_not);

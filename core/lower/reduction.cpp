@@ -129,7 +129,9 @@ Lowered any_all(Call& call) {
   const DType result = call.meta().dtype;
   const std::string& target = call.node.target;
   const bool all = target == "aten.any.default" || target == "aten.all.default";
-  const std::vector<std::size_t> dims = all ? call.dims(99, "", x.rank()) : call.dims(1, "dim", x.rank());
+  std::vector<std::size_t> dims = all ? call.dims(99, "", x.rank()) : call.dims(1, "dim", x.rank());
+  // Of all reductions these alone take an empty list of dimensions by its word.
+  if (!all && call.has(1, "dim") && call.integers(1, "dim").empty()) dims.clear();
   const Tensor reduced = call.builder.reduction(call.node.name, x.sizes, dims, op, DType::b8, result, true,
                                                 [&](NestBuilder& nest) { return nest.cast(nest.load(x), DType::b8); });
   call.define(to_result(call, reduced));
@@ -193,11 +195,15 @@ Lowered variance(Call& call) {
 
 Lowered logsumexp(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  if (!in_kernel(call, x) || !is_float(x.dtype)) return declined_dtype();
+  if (!in_kernel(call, x)) return declined_dtype();
   const std::vector<std::size_t> dims = call.dims(1, "dim", x.rank());
-  const DType c = compute_dtype(x.dtype), result = call.meta().dtype;
-  if (points(x, dims) == 0) return declined("logsumexp of an empty axis");
+  const DType result = call.meta().dtype, c = compute_dtype(result);
   Builder& builder = call.builder;
+  if (points(x, dims) == 0) {
+    const Sizes& sizes = call.meta().sizes;
+    call.define(builder.pointwise(call.node.name, sizes, result, [&](NestBuilder& nest) { return nest.constant(-INFINITY, c); }));
+    return as_kernel();
+  }
   const Tensor top = builder.reduction(
       call.node.name + ".max", x.sizes, dims, ReduceOp::max, c, c, true,
       [&](NestBuilder& nest) { return nest.cast(nest.load(x), c); },
@@ -216,30 +222,56 @@ Lowered logsumexp(Call& call) {
   return as_kernel();
 }
 
-Lowered vector_norm(Call& call) {
+/// Minimum and maximum over one dimension, or over all.
+Lowered aminmax(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  if (!in_kernel(call, x) || !is_float(x.dtype)) return declined_dtype();
-  const double ord = call.has(1, "ord") ? call.number(1, "ord", 2) : 2;
-  const std::vector<std::size_t> dims = call.dims(2, "dim", x.rank());
-  const DType result = call.meta().dtype, c = compute_dtype(result);
-  if (std::isinf(ord) && points(x, dims) == 0) return declined("an infinity norm of an empty axis");
-  const ReduceOp op = !std::isinf(ord) ? ReduceOp::sum : ord > 0 ? ReduceOp::max : ReduceOp::min;
+  if (!in_kernel(call, x)) return declined_dtype();
+  std::vector<std::size_t> dims = call.dims(99, "", x.rank());
+  if (call.has(99, "dim") && x.rank() > 0) dims = {Call::dim(call.integer(99, "dim"), x.rank())};
+  if (auto bad = refuse_empty(call, x, dims)) return *bad;
+  for (const std::size_t k : {std::size_t{0}, std::size_t{1}}) {
+    if (!call.wanted(k)) continue;
+    const Tensor reduced = call.builder.reduction(call.node.name + (k == 0 ? ".min" : ".max"), x.sizes, dims,
+                                                  k == 0 ? ReduceOp::min : ReduceOp::max, x.dtype, x.dtype, true,
+                                                  [&](NestBuilder& nest) { return nest.load(x); });
+    call.define(to_result(call, reduced, k), k);
+  }
+  return as_kernel();
+}
+
+Lowered count_nonzero(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!in_kernel(call, x)) return declined_dtype();
   const Tensor reduced = call.builder.reduction(
-      call.node.name, x.sizes, dims, op, c, result, true,
-      [&](NestBuilder& nest) {
-        const int v = nest.cast(nest.load(x), c);
-        if (ord == 2) return nest.mul(v, v);
-        const int magnitude = nest.op(ComputeOp::abs, v);
-        if (ord == 1 || std::isinf(ord)) return magnitude;
-        if (ord == 0) return nest.cast(nest.compare(ComputeOp::ne, v, nest.number(0, v)), c);
-        return nest.op(ComputeOp::pow, magnitude, nest.number(ord, v));
-      },
-      [&](NestBuilder& nest, int total) {
-        if (ord == 2) return nest.op(ComputeOp::sqrt, total);
-        if (ord == 1 || ord == 0 || std::isinf(ord)) return total;
-        return nest.op(ComputeOp::pow, total, nest.number(1 / ord, total));
-      });
+      call.node.name, x.sizes, call.dims(1, "dim", x.rank()), ReduceOp::sum, DType::i64, DType::i64, true,
+      [&](NestBuilder& nest) { return nest.cast(nest.cast(nest.load(x), DType::b8), DType::i64); });
   call.define(to_result(call, reduced));
+  return as_kernel();
+}
+
+/// The sum, or the mean, of what is no NaN.
+template <bool mean>
+Lowered without_nan(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!in_kernel(call, x)) return declined_dtype();
+  const DType result = call.meta().dtype, c = compute_dtype(result);
+  const std::vector<std::size_t> dims = call.dims(1, "dim", x.rank());
+  const Tensor total = call.builder.reduction(call.node.name, x.sizes, dims, ReduceOp::sum, c, mean ? c : result, true, [&](NestBuilder& nest) {
+    const int v = nest.load(x), wide = nest.cast(v, c);
+    return is_float(x.dtype) ? nest.where(nest.compute(ComputeOp::isnan, DType::b8, {v}), nest.constant(to_scalar(0, c), c), wide) : wide;
+  });
+  if (!mean) {
+    call.define(to_result(call, total));
+    return as_kernel();
+  }
+  const Tensor count = call.builder.reduction(call.node.name + ".count", x.sizes, dims, ReduceOp::sum, c, c, true, [&](NestBuilder& nest) {
+    const int v = nest.load(x);
+    return nest.where(nest.compute(ComputeOp::isnan, DType::b8, {v}), nest.constant(0.0, c), nest.constant(1.0, c));
+  });
+  call.define(to_result(call, call.builder.pointwise(call.node.name + ".mean", total.sizes, result, [&](NestBuilder& nest) {
+    const int above = nest.cast(nest.cast(nest.load(total), result), c);
+    return nest.exact_div(above, nest.load(count));
+  })));
   return as_kernel();
 }
 
@@ -266,7 +298,10 @@ std::vector<Entry> reduction_entries() {
   for (std::string_view op : {"aten.std_mean.default", "aten.std_mean.dim", "aten.std_mean.correction"})
     add(op, variance<true, true>);
   add("aten.logsumexp.default", logsumexp);
-  add("aten.linalg_vector_norm.default", vector_norm);
+  add("aten.aminmax.default", aminmax);
+  for (std::string_view op : {"aten.count_nonzero.default", "aten.count_nonzero.dim_IntList"}) add(op, count_nonzero);
+  add("aten.nansum.default", without_nan<false>);
+  add("aten.nanmean.default", without_nan<true>);
   return rows;
 }
 

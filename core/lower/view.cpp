@@ -102,6 +102,14 @@ Lowered expand(Call& call) {
   return as_view();
 }
 
+Lowered broadcast_tensors(Call& call) {
+  const std::vector<Tensor> tensors = call.tensors(0, "tensors");
+  if (tensors.size() != call.outputs()) throw MalformedNode{"as many tensors as results are needed"};
+  for (std::size_t k = 0; k < tensors.size(); ++k)
+    if (call.wanted(k)) call.define(call.builder.expand(tensors[k], call.meta(k).sizes), k);
+  return as_view();
+}
+
 /// unsqueeze and squeeze: the dimensions of extent 1 come and go, the others keep their order.
 Lowered unsqueeze(Call& call) {
   const Tensor x = call.tensor(0, "self");
@@ -358,6 +366,7 @@ std::vector<Entry> view_entries() {
   for (std::string_view op : {"aten.movedim.int", "aten.movedim.intlist", "aten.moveaxis.int", "aten.moveaxis.intlist"})
     add(op, movedim);
   for (std::string_view op : {"aten.expand.default", "aten.expand_as.default", "aten.broadcast_to.default"}) add(op, expand);
+  add("aten.broadcast_tensors.default", broadcast_tensors);
   add("aten.unsqueeze.default", unsqueeze);
   for (std::string_view op : {"aten.squeeze.default", "aten.squeeze.dim", "aten.squeeze.dims"}) add(op, squeeze);
   add("aten.slice.Tensor", slice);

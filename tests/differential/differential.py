@@ -88,8 +88,8 @@ def run(function: Callable[..., Any], args: tuple[Any, ...], modes: Iterable[str
     return ""
 
 
-def failures(cases: list[Case], modes: Iterable[str] = ("steady",)) -> list[str]:
-    """The cases that do not agree with eager, one line each."""
+def failures(cases: list[Case], modes: Iterable[str] = ("steady",), left: tuple[str, ...] | None = None) -> list[str]:
+    """The cases that do not agree with eager, one line each; with `left`, no other operators may be left to PyTorch."""
     copies = [tuple(like(t) for t in c.args) for c in cases]
     with torch.no_grad():
         want = [c.function(*a) for c, a in zip(cases, copies)]
@@ -100,6 +100,8 @@ def failures(cases: list[Case], modes: Iterable[str] = ("steady",)) -> list[str]
     try:
         lowered = pallascope.lower(all_of_them, *[tuple(like(t) for t in c.args) for c in cases])
         found = []
+        if left is not None:
+            found += [f"{op} is left to PyTorch" for op in sorted(set(lowered.log["torch"]) - set(left))]
         for mode in modes:
             got = lowered.call(*[tuple(like(t) for t in c.args) for c in cases], mode=mode)
             for c, g, w in zip(cases, got, want):
@@ -110,13 +112,13 @@ def failures(cases: list[Case], modes: Iterable[str] = ("steady",)) -> list[str]
         if len(cases) == 1:
             return [f"{cases[0].name}: {type(error).__name__}: {str(error)[:600]}"]
         middle = len(cases) // 2
-        found = failures(cases[:middle], modes) + failures(cases[middle:], modes)
+        found = failures(cases[:middle], modes, left) + failures(cases[middle:], modes, left)
         return found or [f"only together: {type(error).__name__}: {str(error)[:600]}"]
 
 
-def assert_agree(cases: list[Case], modes: Iterable[str] = ("steady",)) -> None:
+def assert_agree(cases: list[Case], modes: Iterable[str] = ("steady",), left: tuple[str, ...] | None = None) -> None:
     assert cases, "no case"
-    found = failures(cases, modes)
+    found = failures(cases, modes, left)
     assert not found, f"{len(found)} of {len(cases)} cases differ:\n" + "\n".join(found)
 
 
