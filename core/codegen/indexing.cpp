@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,7 +19,7 @@ bool identity(const std::vector<int>& permutation) {
 
 std::string transpose_text(const std::string& value, const std::vector<int>& permutation) {
   if (permutation.size() == 2) return value + ".T";
-  return fmt::format("jnp.transpose({}, ({}))", value, fmt::join(permutation, ", "));
+  return fmt::format(FMT_COMPILE("jnp.transpose({}, ({}))"), value, fmt::join(permutation, ", "));
 }
 
 /// The dimensions that run backwards.
@@ -30,7 +31,7 @@ std::vector<int> reversed_dimensions(const std::vector<index::Slice>& slices) {
 }
 
 std::string flip_text(const std::string& value, const std::vector<int>& dimensions) {
-  return fmt::format("jnp.flip({}, ({},))", value, fmt::join(dimensions, ", "));
+  return fmt::format(FMT_COMPILE("jnp.flip({}, ({},))"), value, fmt::join(dimensions, ", "));
 }
 
 Shape counts(const std::vector<index::Slice>& slices) {
@@ -66,12 +67,12 @@ std::string subscript_text(const Shape& view_shape, const std::vector<index::Sli
     }
     whole = false;
     // `::2` reads better than `0:15:2`, where the elements left over at the end are fewer than a step.
-    const std::string from = low == 0 ? "" : fmt::format("{}", low);
-    const std::string to = high == view_shape[d] || (step > 1 && high + step > view_shape[d]) ? "" : fmt::format("{}", high);
-    parts.push_back(step == 1 ? fmt::format("{}:{}", from, to) : fmt::format("{}:{}:{}", from, to, step));
+    const std::string from = low == 0 ? "" : fmt::format(FMT_COMPILE("{}"), low);
+    const std::string to = high == view_shape[d] || (step > 1 && high + step > view_shape[d]) ? "" : fmt::format(FMT_COMPILE("{}"), high);
+    parts.push_back(step == 1 ? fmt::format(FMT_COMPILE("{}:{}"), from, to) : fmt::format(FMT_COMPILE("{}:{}:{}"), from, to, step));
   }
   if (whole) return "[...]";
-  return fmt::format("[{}]", fmt::join(parts, ", "));
+  return fmt::format(FMT_COMPILE("[{}]"), fmt::join(parts, ", "));
 }
 
 std::string read_text(const std::string& name, bool is_ref, const Shape& shape, const index::Plan& plan) {
@@ -79,7 +80,7 @@ std::string read_text(const std::string& name, bool is_ref, const Shape& shape, 
   Shape now = shape;
   const auto reshape = [&](const Shape& to) {
     if (now == to) return;
-    text = fmt::format("jnp.reshape({}, {})", text, tuple_text(to));
+    text = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), text, tuple_text(to));
     now = to;
   };
   if (is_ref && now == plan.view_shape) {
@@ -111,14 +112,14 @@ std::string write_text(const std::string& name, const std::string& value, const 
   Shape now = plan.result_shape;
   Shape permuted;
   for (int d : plan.permutation) permuted.push_back(plan.slices[static_cast<std::size_t>(d)].count);
-  if (now != permuted) text = fmt::format("jnp.reshape({}, {})", text, tuple_text(permuted));
+  if (now != permuted) text = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), text, tuple_text(permuted));
   if (!identity(plan.permutation)) {
     std::vector<int> inverse(plan.permutation.size());
     for (std::size_t k = 0; k < inverse.size(); ++k) inverse[static_cast<std::size_t>(plan.permutation[k])] = static_cast<int>(k);
     text = transpose_text(text, inverse);
   }
   if (const std::vector<int> flipped = reversed_dimensions(plan.slices); !flipped.empty()) text = flip_text(text, flipped);
-  return fmt::format("{}{} = {}", name, subscript_text(plan.view_shape, plan.slices), text);
+  return fmt::format(FMT_COMPILE("{}{} = {}"), name, subscript_text(plan.view_shape, plan.slices), text);
 }
 
 }  // namespace pallascope::codegen

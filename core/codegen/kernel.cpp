@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include "core/codegen/kernel_writer.h"
@@ -108,7 +109,7 @@ void KernelWriter::write_nest(const loop::Nest& nest) {
 
 std::string KernelWriter::typed(const Value& v) const {
   if (!v.literal) return v.text;
-  return fmt::format("jnp.full({}, {}, jnp.{})", tuple_text(Shape(rank_, 1)), v.text, jax_dtype_name(v.dtype));
+  return fmt::format(FMT_COMPILE("jnp.full({}, {}, jnp.{})"), tuple_text(Shape(rank_, 1)), v.text, jax_dtype_name(v.dtype));
 }
 
 Value KernelWriter::compute(const Statement& s, int statement) {
@@ -129,18 +130,18 @@ Value KernelWriter::compute(const Statement& s, int statement) {
   if (s.compute == loop::ComputeOp::exact_div && is_float(s.dtype)) {
     const Value& by = value(s.operands[1]);
     if (by.literal ? !has_exact_reciprocal(by.text) : by.shape != shape)
-      text = fmt::format("{} / _divisor({}, {})", operands[0], typed(by), tuple_text(shape));
+      text = fmt::format(FMT_COMPILE("{} / _divisor({}, {})"), operands[0], typed(by), tuple_text(shape));
   }
   if (is_float(s.dtype) && s.compute == loop::ComputeOp::maximum) text = fill("_maximum({0}, {1})", operands, {});
   if (is_float(s.dtype) && s.compute == loop::ComputeOp::minimum) text = fill("_minimum({0}, {1})", operands, {});
   // XLA holds a float that an integer cannot take at the integer's limits.
   if (s.compute == loop::ComputeOp::cast && is_integer(s.dtype) && is_float(value(s.operands[0]).dtype))
-    text = fmt::format("_to_integer({}, jnp.{})", typed(value(s.operands[0])), jax_dtype_name(s.dtype));
+    text = fmt::format(FMT_COMPILE("_to_integer({}, jnp.{})"), typed(value(s.operands[0])), jax_dtype_name(s.dtype));
   // XLA takes x + 0 for x, which keeps the sign of -0 where addition does not: say what addition gives.
   if (s.compute == loop::ComputeOp::add && is_float(s.dtype))
     for (std::size_t k = 0; k < 2; ++k)
       if (value(s.operands[k]).literal && operands[k] == "0.0")
-        text = fmt::format("jnp.where({0} == 0, 0.0, {0})", operands[1 - k]);
+        text = fmt::format(FMT_COMPILE("jnp.where({0} == 0, 0.0, {0})"), operands[1 - k]);
   return {assign(text, statement), shape, s.dtype, false};
 }
 
@@ -161,18 +162,18 @@ Value KernelWriter::reduce(const loop::Nest& nest, const Statement& s, int state
     return {text == operand.text ? text : assign(text, statement), operand.shape, s.dtype, false};
   }
   // A value that does not vary along a reduced axis still counts once a point.
-  if (whole != operand.shape) text = fmt::format("jnp.broadcast_to({}, {})", text, tuple_text(whole));
+  if (whole != operand.shape) text = fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), text, tuple_text(whole));
   const std::string_view name = loop::reduce_name(s.reduce);
   if (s.reduce == loop::ReduceOp::argmax || s.reduce == loop::ReduceOp::argmin) {
     if (over.size() == 1) {
-      text = fmt::format("jnp.{}({}, axis={}, keepdims=True).astype(jnp.{})", name, text, over[0], jax_dtype_name(s.dtype));
+      text = fmt::format(FMT_COMPILE("jnp.{}({}, axis={}, keepdims=True).astype(jnp.{})"), name, text, over[0], jax_dtype_name(s.dtype));
     } else {
       PALLASCOPE_CHECK(over.size() == rank_, "an argmax over some of several axes");
-      text = fmt::format("jnp.reshape(jnp.{}(jnp.reshape({}, (-1,))).astype(jnp.{}), {})", name, text, jax_dtype_name(s.dtype),
+      text = fmt::format(FMT_COMPILE("jnp.reshape(jnp.{}(jnp.reshape({}, (-1,))).astype(jnp.{}), {})"), name, text, jax_dtype_name(s.dtype),
                          tuple_text(result));
     }
   } else {
-    text = fmt::format("jnp.{}({}, axis={}, keepdims=True)", name, text, tuple_text(over));
+    text = fmt::format(FMT_COMPILE("jnp.{}({}, axis={}, keepdims=True)"), name, text, tuple_text(over));
   }
   return {assign(text, statement), result, s.dtype, false};
 }
@@ -187,35 +188,35 @@ Value KernelWriter::scan(const loop::Nest& nest, const Statement& s, int stateme
   std::string text = typed(operand);
   if (shape[along] == 1) return {text == operand.text ? text : assign(text, statement), shape, s.dtype, false};
   // A value that does not vary along the axis still counts once a step.
-  if (shape != operand.shape) text = fmt::format("jnp.broadcast_to({}, {})", text, tuple_text(shape));
-  return {assign(fmt::format("lax.cum{}({}, axis={})", loop::scan_name(s.scan), text, along), statement), shape, s.dtype, false};
+  if (shape != operand.shape) text = fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), text, tuple_text(shape));
+  return {assign(fmt::format(FMT_COMPILE("lax.cum{}({}, axis={})"), loop::scan_name(s.scan), text, along), statement), shape, s.dtype, false};
 }
 
 void KernelWriter::check(const loop::Nest& nest, int statement, const std::string& condition, std::string error,
                          const std::function<std::string(const trace::Node&)>& message) {
   if (!checked_.insert(condition).second) return;
-  const std::string name = fmt::format("check_ptr{}", checks_.size());
-  text_.body.line(fmt::format("    {}[...] = jnp.reshape(jnp.all({}).astype(jnp.int32), (1, 1))", name, condition),
+  const std::string name = fmt::format(FMT_COMPILE("check_ptr{}"), checks_.size());
+  text_.body.line(fmt::format(FMT_COMPILE("    {}[...] = jnp.reshape(jnp.all({}).astype(jnp.int32), (1, 1))"), name, condition),
                   origin(statement));
   checks_.push_back({name, {}, {1, 1}, DType::i32});
   const trace::Node& node = graph_.nodes[nest.body[static_cast<std::size_t>(statement)].origin];
   const trace::Frame* frame = node.user_frame();
   text_.checks.push_back(
-      {std::move(error), message(node) + (frame == nullptr ? "" : fmt::format(", {}:{}", frame->file, frame->line))});
+      {std::move(error), message(node) + (frame == nullptr ? "" : fmt::format(FMT_COMPILE(", {}:{}"), frame->file, frame->line))});
 }
 
 void KernelWriter::check_index(const loop::Nest& nest, const loop::SymbolUse& use, int statement) {
   const Value& v = value(use.statement);
-  check(nest, statement, fmt::format("({0} >= {1}) & ({0} <= {2})", typed(v), use.low, use.high), "IndexError",
+  check(nest, statement, fmt::format(FMT_COMPILE("({0} >= {1}) & ({0} <= {2})"), typed(v), use.low, use.high), "IndexError",
         [&](const trace::Node& node) {
-          return fmt::format("index out of range in {} ({}): it must be within {} and {}", node.name, node.target, use.low, use.high);
+          return fmt::format(FMT_COMPILE("index out of range in {} ({}): it must be within {} and {}"), node.name, node.target, use.low, use.high);
         });
 }
 
 void KernelWriter::check_value(const loop::Nest& nest, const loop::ValueCheck& c) {
   check(nest, c.statement, typed(value(c.statement)) + (c.message.empty() ? " != 0" : ""), "RuntimeError",
         [&](const trace::Node& node) {
-          return fmt::format("{} in {} ({})", c.message.empty() ? "ZeroDivisionError: integer division by zero" : c.message,
+          return fmt::format(FMT_COMPILE("{} in {} ({})"), c.message.empty() ? "ZeroDivisionError: integer division by zero" : c.message,
                              node.name, node.target);
         });
 }
@@ -226,14 +227,14 @@ std::string literal_text(const loop::Scalar& scalar, DType dtype) {
     return truth ? "True" : "False";
   }
   if (is_integer(dtype)) {
-    if (const auto* i = std::get_if<std::int64_t>(&scalar)) return fmt::format("{}", *i);
+    if (const auto* i = std::get_if<std::int64_t>(&scalar)) return fmt::format(FMT_COMPILE("{}"), *i);
     if (const auto* b = std::get_if<bool>(&scalar)) return *b ? "1" : "0";
-    return fmt::format("{}", static_cast<std::int64_t>(std::get<double>(scalar)));
+    return fmt::format(FMT_COMPILE("{}"), static_cast<std::int64_t>(std::get<double>(scalar)));
   }
   const double v = std::visit([](auto x) { return static_cast<double>(x); }, scalar);
   if (std::isnan(v)) return "jnp.nan";
   if (std::isinf(v)) return v > 0 ? "jnp.inf" : "-jnp.inf";
-  const std::string text = fmt::format("{}", v);
+  const std::string text = fmt::format(FMT_COMPILE("{}"), v);
   return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include "core/codegen/kernel_writer.h"
@@ -25,14 +26,14 @@ Parameter& KernelWriter::input(loop::BufferId buffer, const index::Plan& plan) {
 
 Parameter& KernelWriter::add_input(loop::BufferId buffer, Shape shape) {
   if (shape.empty()) shape = {1, 1};
-  text_.inputs.push_back({fmt::format("in_ptr{}", text_.inputs.size()), buffer, std::move(shape), program_.buffers[buffer].dtype});
+  text_.inputs.push_back({fmt::format(FMT_COMPILE("in_ptr{}"), text_.inputs.size()), buffer, std::move(shape), program_.buffers[buffer].dtype});
   return text_.inputs.back();
 }
 
 Parameter& KernelWriter::output(loop::BufferId buffer, const Shape& shape) {
   for (Parameter& p : text_.outputs)
     if (p.buffer == buffer) return p;
-  text_.outputs.push_back({fmt::format("out_ptr{}", text_.outputs.size()), buffer, shape, program_.buffers[buffer].dtype});
+  text_.outputs.push_back({fmt::format(FMT_COMPILE("out_ptr{}"), text_.outputs.size()), buffer, shape, program_.buffers[buffer].dtype});
   return text_.outputs.back();
 }
 
@@ -101,10 +102,10 @@ Value KernelWriter::load(const loop::Nest& nest, const Statement& s, int stateme
 std::string KernelWriter::iota(const loop::Nest& nest, std::size_t k, std::string_view dtype) {
   Shape shape(rank_, 1);
   shape[k] = extent(nest.axes[k]);
-  const std::string text = fmt::format("lax.broadcasted_iota(jnp.{}, {}, {})", dtype, tuple_text(shape), k);
+  const std::string text = fmt::format(FMT_COMPILE("lax.broadcasted_iota(jnp.{}, {}, {})"), dtype, tuple_text(shape), k);
   if (const auto known = iotas_.find(text); known != iotas_.end()) return known->second;
-  const std::string name = fmt::format("iota{}", iotas_.size());
-  text_.body.line(fmt::format("    {} = {}", name, text), origin(current_));
+  const std::string name = fmt::format(FMT_COMPILE("iota{}"), iotas_.size());
+  text_.body.line(fmt::format(FMT_COMPILE("    {} = {}"), name, text), origin(current_));
   iotas_.emplace(text, name);
   return name;
 }
@@ -119,15 +120,15 @@ KernelWriter::Rendered KernelWriter::render(const loop::Nest& nest, index::Expre
     shape = broadcast(shape, r.shape);
     std::string piece = coefficient == 1    ? r.text
                         : coefficient == -1 ? "-" + (r.atom ? r.text : "(" + r.text + ")")
-                                            : fmt::format("{} * {}", coefficient, r.atom ? r.text : "(" + r.text + ")");
+                                            : fmt::format(FMT_COMPILE("{} * {}"), coefficient, r.atom ? r.text : "(" + r.text + ")");
     if (parts++ > 0) text += coefficient < 0 && coefficient != -1 ? " + " : " + ";
     text += piece;
   }
   if (sum.constant != 0 || parts == 0) {
     if (parts > 0) {
-      text += fmt::format(" {} {}", sum.constant < 0 ? "-" : "+", std::abs(sum.constant));
+      text += fmt::format(FMT_COMPILE(" {} {}"), sum.constant < 0 ? "-" : "+", std::abs(sum.constant));
     } else {
-      text = fmt::format("{}", sum.constant);
+      text = fmt::format(FMT_COMPILE("{}"), sum.constant);
     }
     ++parts;
   }
@@ -150,7 +151,7 @@ KernelWriter::Rendered KernelWriter::render_term(const loop::Nest& nest, const i
         if (use.symbol == term.symbol) {
           const Value& v = value(use.statement);
           const std::string text = v.literal ? typed(v) : v.text;
-          return {fmt::format("{}.astype(jnp.{})", text, dtype), v.shape, true};
+          return {fmt::format(FMT_COMPILE("{}.astype(jnp.{})"), text, dtype), v.shape, true};
         }
       internal_error("an index symbol has no load", __FILE__, __LINE__, nest.name);
     }
@@ -158,7 +159,7 @@ KernelWriter::Rendered KernelWriter::render_term(const loop::Nest& nest, const i
     case index::TermKind::mod: {
       const Rendered inner = render(nest, term.operand, dtype);
       const std::string op = term.kind == index::TermKind::mod ? "%" : "//";
-      return {fmt::format("({} {} {})", inner.atom ? inner.text : "(" + inner.text + ")", op, term.divisor), inner.shape, true};
+      return {fmt::format(FMT_COMPILE("({} {} {})"), inner.atom ? inner.text : "(" + inner.text + ")", op, term.divisor), inner.shape, true};
     }
   }
   return {};
@@ -173,9 +174,9 @@ std::string_view KernelWriter::index_dtype(index::Expression e, std::int64_t rea
 Value KernelWriter::index_value(const loop::Nest& nest, const Statement& s, int statement) {
   const std::string_view dtype = index_dtype(s.index, 0);
   Rendered r = render(nest, s.index, dtype);
-  if (const auto constant = context().as_constant(s.index)) return {fmt::format("{}", *constant), Shape(rank_, 1), s.dtype, true};
+  if (const auto constant = context().as_constant(s.index)) return {fmt::format(FMT_COMPILE("{}"), *constant), Shape(rank_, 1), s.dtype, true};
   if (jax_dtype_name(s.dtype) != dtype)
-    r.text = fmt::format("{}.astype(jnp.{})", r.atom ? r.text : "(" + r.text + ")", jax_dtype_name(s.dtype));
+    r.text = fmt::format(FMT_COMPILE("{}.astype(jnp.{})"), r.atom ? r.text : "(" + r.text + ")", jax_dtype_name(s.dtype));
   return {assign(r.text, statement), r.shape, s.dtype, false};
 }
 
@@ -188,8 +189,8 @@ Value KernelWriter::gather(const loop::Nest& nest, const Statement& s, int state
   bool on_value = false;
   std::string source = gather_source(s.buffer, flat, name, on_value);
   const Rendered index = render(nest, s.index, dtype);
-  const std::string at = context().as_constant(s.index) ? fmt::format("jnp.full({}, {}, jnp.{})", tuple_text(Shape(rank_, 1)), index.text, dtype) : index.text;
-  const std::string text = fmt::format("jnp.take({}, {}, mode=\"clip\")", source, at);
+  const std::string at = context().as_constant(s.index) ? fmt::format(FMT_COMPILE("jnp.full({}, {}, jnp.{})"), tuple_text(Shape(rank_, 1)), index.text, dtype) : index.text;
+  const std::string text = fmt::format(FMT_COMPILE("jnp.take({}, {}, mode=\"clip\")"), source, at);
   const int access = record(statement, false, on_value, s.buffer, name, text);
   return {assign(text, statement, access), index.shape, s.dtype, false};
 }
@@ -199,7 +200,7 @@ std::string KernelWriter::gather_source(loop::BufferId buffer, const Shape& shap
     const Value& v = values_of_buffers_.at(buffer);
     name = v.text;
     on_value = true;
-    return v.shape == shape ? v.text : fmt::format("jnp.reshape({}, {})", v.text, tuple_text(shape));
+    return v.shape == shape ? v.text : fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), v.text, tuple_text(shape));
   }
   Parameter* p = find_output(buffer);
   if (p == nullptr) {
@@ -208,7 +209,7 @@ std::string KernelWriter::gather_source(loop::BufferId buffer, const Shape& shap
     if (p == nullptr) p = &add_input(buffer, shape);
   }
   name = p->name;
-  return p->shape == shape ? name + "[...]" : fmt::format("jnp.reshape({}[...], {})", name, tuple_text(shape));
+  return p->shape == shape ? name + "[...]" : fmt::format(FMT_COMPILE("jnp.reshape({}[...], {})"), name, tuple_text(shape));
 }
 
 std::optional<KernelWriter::Rows> KernelWriter::rows_of(const loop::Nest& nest, index::Expression e,
@@ -265,10 +266,10 @@ std::optional<Value> KernelWriter::gather_rows(const loop::Nest& nest, const Sta
   Shape result = at.shape, taken = lead;
   for (std::size_t k = first; k < rank_; ++k) result[k] = extent(nest.axes[k]);
   taken.push_back(row);
-  std::string positions = fmt::format("{}.astype(jnp.{})", typed(at), dtype);
-  if (lead != at.shape) positions = fmt::format("jnp.reshape({}, {})", positions, tuple_text(lead));
-  std::string text = fmt::format("jnp.take({}, {}, axis=0, mode=\"clip\")", source, positions);
-  if (taken != result) text = fmt::format("jnp.reshape({}, {})", text, tuple_text(result));
+  std::string positions = fmt::format(FMT_COMPILE("{}.astype(jnp.{})"), typed(at), dtype);
+  if (lead != at.shape) positions = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), positions, tuple_text(lead));
+  std::string text = fmt::format(FMT_COMPILE("jnp.take({}, {}, axis=0, mode=\"clip\")"), source, positions);
+  if (taken != result) text = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), text, tuple_text(result));
   const int access = record(statement, false, on_value, s.buffer, name, text);
   return Value{assign(text, statement, access), result, s.dtype, false};
 }
@@ -281,8 +282,8 @@ void KernelWriter::store(const loop::Nest& nest, const Statement& s, int stateme
   Value v = value(s.operands[0]);
   if (v.shape != plan.result_shape || v.literal) {
     const std::string text = v.literal
-                                 ? fmt::format("jnp.full({}, {}, jnp.{})", tuple_text(plan.result_shape), v.text, jax_dtype_name(v.dtype))
-                                 : fmt::format("jnp.broadcast_to({}, {})", v.text, tuple_text(plan.result_shape));
+                                 ? fmt::format(FMT_COMPILE("jnp.full({}, {}, jnp.{})"), tuple_text(plan.result_shape), v.text, jax_dtype_name(v.dtype))
+                                 : fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), v.text, tuple_text(plan.result_shape));
     v = {assign(text, statement), plan.result_shape, v.dtype, false};
   }
   const bool internal = internal_.contains(s.buffer);
@@ -306,7 +307,7 @@ void KernelWriter::scatter(const loop::Nest& nest, const Statement& s, int state
   for (const index::AxisId axis : nest.axes) points.push_back(extent(axis));
   const Value& v = value(s.operands[0]);
   const auto spread = [&](const std::string& text, const Shape& from, const Shape& to) {
-    return from == to ? text : fmt::format("jnp.broadcast_to({}, {})", text, tuple_text(to));
+    return from == to ? text : fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), text, tuple_text(to));
   };
   std::string values = spread(typed(v), v.shape, points), positions;
   Shape seen = {numel};
@@ -317,12 +318,12 @@ void KernelWriter::scatter(const loop::Nest& nest, const Statement& s, int state
     Shape whole = lead, updates = lead;
     whole.insert(whole.end(), tail.begin(), tail.end());
     updates.push_back(rows->extent);
-    positions = spread(fmt::format("{}.astype(jnp.{})", typed(at), dtype), at.shape, whole);
-    if (lead != whole) positions = fmt::format("jnp.reshape({}, {})", positions, tuple_text(lead));
-    if (updates != points) values = fmt::format("jnp.reshape({}, {})", values, tuple_text(updates));
+    positions = spread(fmt::format(FMT_COMPILE("{}.astype(jnp.{})"), typed(at), dtype), at.shape, whole);
+    if (lead != whole) positions = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), positions, tuple_text(lead));
+    if (updates != points) values = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), values, tuple_text(updates));
     seen = {numel / rows->extent, rows->extent};
   } else if (context().as_constant(s.index)) {
-    positions = fmt::format("jnp.full({}, {}, jnp.{})", tuple_text(points), *context().as_constant(s.index), dtype);
+    positions = fmt::format(FMT_COMPILE("jnp.full({}, {}, jnp.{})"), tuple_text(points), *context().as_constant(s.index), dtype);
   } else {
     const Rendered index = render(nest, s.index, dtype);
     positions = spread(index.text, index.shape, points);
@@ -334,10 +335,10 @@ void KernelWriter::scatter(const loop::Nest& nest, const Statement& s, int state
   if (is_bool(s.dtype) && s.mode == loop::StoreMode::mul) how = "min";
   const Parameter& p = output(s.buffer, buffer.dims.empty() ? Shape{1, 1} : buffer.dims);
   const std::string flat =
-      p.shape == seen ? p.name + "[...]" : fmt::format("jnp.reshape({}[...], {})", p.name, tuple_text(seen));
-  std::string text = fmt::format("{}.at[{}].{}({}, mode=\"drop\")", flat, positions, how, values);
-  if (p.shape != seen) text = fmt::format("jnp.reshape({}, {})", text, tuple_text(p.shape));
-  text = fmt::format("{}[...] = {}", p.name, text);
+      p.shape == seen ? p.name + "[...]" : fmt::format(FMT_COMPILE("jnp.reshape({}[...], {})"), p.name, tuple_text(seen));
+  std::string text = fmt::format(FMT_COMPILE("{}.at[{}].{}({}, mode=\"drop\")"), flat, positions, how, values);
+  if (p.shape != seen) text = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), text, tuple_text(p.shape));
+  text = fmt::format(FMT_COMPILE("{}[...] = {}"), p.name, text);
   const int id = record(statement, true, false, s.buffer, p.name, text);
   LineOrigin o = origin(statement);
   o.access = id;

@@ -3,6 +3,7 @@
 #include <string>
 #include <variant>
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -14,7 +15,7 @@ namespace {
 bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 std::string cast_text(const std::string& value, DType from, DType to) {
-  return from == to ? value : fmt::format("{}.astype(jnp.{})", value, jax_dtype_name(to));
+  return from == to ? value : fmt::format(FMT_COMPILE("{}.astype(jnp.{})"), value, jax_dtype_name(to));
 }
 
 /// `(1, 1)`, `((1, 0), (1, 0))` are left out where the library assumes them.
@@ -36,16 +37,16 @@ using Lines = std::vector<std::string>;
 Lines lines_of(const loop::Product&, const Written& w) {
   const DType dtype = w.dtypes[0], result = w.results[0];
   if (!is_float(dtype)) {
-    const std::string wider = dtype == result ? "" : fmt::format(", preferred_element_type=jnp.{}", jax_dtype_name(result));
-    return {fmt::format("return (jnp.matmul({}, {}{}),)", w.operands[0], w.operands[1], wider)};
+    const std::string wider = dtype == result ? "" : fmt::format(FMT_COMPILE(", preferred_element_type=jnp.{}"), jax_dtype_name(result));
+    return {fmt::format(FMT_COMPILE("return (jnp.matmul({}, {}{}),)"), w.operands[0], w.operands[1], wider)};
   }
   // XLA's default on accelerators may round f32 products; eager does not. 16-bit products add up in f32 and are
   // rounded once, as eager's are.
   const bool narrow = is_narrow(dtype);
   const std::string product =
-      fmt::format("jnp.matmul({}, {}, precision=lax.Precision.HIGHEST{})", w.operands[0], w.operands[1],
+      fmt::format(FMT_COMPILE("jnp.matmul({}, {}, precision=lax.Precision.HIGHEST{})"), w.operands[0], w.operands[1],
                   narrow ? ", preferred_element_type=jnp.float32" : "");
-  return {fmt::format("return ({},)", cast_text(product, narrow ? DType::f32 : dtype, result))};
+  return {fmt::format(FMT_COMPILE("return ({},)"), cast_text(product, narrow ? DType::f32 : dtype, result))};
 }
 
 Lines lines_of(const loop::Convolution& c, const Written& w) {
@@ -54,37 +55,37 @@ Lines lines_of(const loop::Convolution& c, const Written& w) {
     return is_narrow(w.dtypes[k]) ? cast_text(w.operands[k], w.dtypes[k], DType::f32) : w.operands[k];
   };
   std::vector<std::string> padding;
-  for (std::size_t k = 0; k < c.low.size(); ++k) padding.push_back(fmt::format("({}, {})", c.low[k], c.high[k]));
-  Lines lines = {"result = lax.conv_general_dilated(", fmt::format("    {},", wide(0)), fmt::format("    {},", wide(1)),
-                 fmt::format("    window_strides={},", tuple_text(c.stride)),
-                 fmt::format("    padding=({},),", fmt::join(padding, ", "))};
-  if (!all_are(c.input_dilation, 1)) lines.push_back(fmt::format("    lhs_dilation={},", tuple_text(c.input_dilation)));
-  if (!all_are(c.kernel_dilation, 1)) lines.push_back(fmt::format("    rhs_dilation={},", tuple_text(c.kernel_dilation)));
-  lines.push_back(fmt::format("    dimension_numbers=(\"{}\", \"{}\", \"{}\"),", c.input, c.kernel, c.output));
-  if (c.groups != 1) lines.push_back(fmt::format("    feature_group_count={},", c.groups));
-  if (c.batch_groups != 1) lines.push_back(fmt::format("    batch_group_count={},", c.batch_groups));
+  for (std::size_t k = 0; k < c.low.size(); ++k) padding.push_back(fmt::format(FMT_COMPILE("({}, {})"), c.low[k], c.high[k]));
+  Lines lines = {"result = lax.conv_general_dilated(", fmt::format(FMT_COMPILE("    {},"), wide(0)), fmt::format(FMT_COMPILE("    {},"), wide(1)),
+                 fmt::format(FMT_COMPILE("    window_strides={},"), tuple_text(c.stride)),
+                 fmt::format(FMT_COMPILE("    padding=({},),"), fmt::join(padding, ", "))};
+  if (!all_are(c.input_dilation, 1)) lines.push_back(fmt::format(FMT_COMPILE("    lhs_dilation={},"), tuple_text(c.input_dilation)));
+  if (!all_are(c.kernel_dilation, 1)) lines.push_back(fmt::format(FMT_COMPILE("    rhs_dilation={},"), tuple_text(c.kernel_dilation)));
+  lines.push_back(fmt::format(FMT_COMPILE("    dimension_numbers=(\"{}\", \"{}\", \"{}\"),"), c.input, c.kernel, c.output));
+  if (c.groups != 1) lines.push_back(fmt::format(FMT_COMPILE("    feature_group_count={},"), c.groups));
+  if (c.batch_groups != 1) lines.push_back(fmt::format(FMT_COMPILE("    batch_group_count={},"), c.batch_groups));
   lines.insert(lines.end(), {"    precision=lax.Precision.HIGHEST,", ")"});
-  lines.push_back(fmt::format("return ({},)", cast_text("result", is_narrow(w.dtypes[0]) ? DType::f32 : w.dtypes[0], w.results[0])));
+  lines.push_back(fmt::format(FMT_COMPILE("return ({},)"), cast_text("result", is_narrow(w.dtypes[0]) ? DType::f32 : w.dtypes[0], w.results[0])));
   return lines;
 }
 
 Lines lines_of(const loop::Sort& s, const Written& w) {
   // A stable descending order is a stable ascending one of the reversed elements, read backwards: nothing is negated.
   const auto turned = [&](const std::string& value) {
-    return s.descending ? fmt::format("jnp.flip({}, {})", value, s.dimension) : value;
+    return s.descending ? fmt::format(FMT_COMPILE("jnp.flip({}, {})"), value, s.dimension) : value;
   };
-  const std::string how = fmt::format("dimension={}, is_stable=True, num_keys=1", s.dimension);
+  const std::string how = fmt::format(FMT_COMPILE("dimension={}, is_stable=True, num_keys=1"), s.dimension);
   if (w.results.size() == 1)
-    return {fmt::format("values, = lax.sort(({},), {})", turned(w.operands[0]), how), fmt::format("return ({},)", turned("values"))};
-  const std::string places = fmt::format("lax.broadcasted_iota(jnp.int32, {}, {})", tuple_text(w.sizes[0]), s.dimension);
-  return {fmt::format("places = {}", places),
-          fmt::format("values, places = lax.sort(({}, {}), {})", turned(w.operands[0]), turned("places"), how),
-          fmt::format("return ({}, {}.astype(jnp.int64))", turned("values"), turned("places"))};
+    return {fmt::format(FMT_COMPILE("values, = lax.sort(({},), {})"), turned(w.operands[0]), how), fmt::format(FMT_COMPILE("return ({},)"), turned("values"))};
+  const std::string places = fmt::format(FMT_COMPILE("lax.broadcasted_iota(jnp.int32, {}, {})"), tuple_text(w.sizes[0]), s.dimension);
+  return {fmt::format(FMT_COMPILE("places = {}"), places),
+          fmt::format(FMT_COMPILE("values, places = lax.sort(({}, {}), {})"), turned(w.operands[0]), turned("places"), how),
+          fmt::format(FMT_COMPILE("return ({}, {}.astype(jnp.int64))"), turned("values"), turned("places"))};
 }
 
 Lines lines_of(const loop::TopK& t, const Written& w) {
   const DType dtype = w.dtypes[0];
-  Lines lines = {fmt::format("keys = {}", w.operands[0])};
+  Lines lines = {fmt::format(FMT_COMPILE("keys = {}"), w.operands[0])};
   if (is_float(dtype)) {
     // XLA is quick for f32 alone, and orders by bits: a NaN whose sign is set would be the smallest, here it is the
     // largest. So, for the smallest elements, all are negated, and a NaN's sign is set.
@@ -94,24 +95,24 @@ Lines lines_of(const loop::TopK& t, const Written& w) {
   } else if (!t.largest) {
     lines.emplace_back("keys = jnp.bitwise_not(keys)  # the order turned round, without an overflow");
   }
-  lines.push_back(fmt::format("values, places = lax.top_k(keys, {}, axis={})", t.count, t.dimension));
+  lines.push_back(fmt::format(FMT_COMPILE("values, places = lax.top_k(keys, {}, axis={})"), t.count, t.dimension));
   std::string values = t.largest ? "values" : is_float(dtype) ? "(-values)" : "jnp.bitwise_not(values)";
   if (is_narrow(dtype)) values = cast_text(values, DType::f32, dtype);
-  lines.push_back(w.results.size() == 1 ? fmt::format("return ({},)", values)
-                                        : fmt::format("return ({}, places.astype(jnp.int64))", values));
+  lines.push_back(w.results.size() == 1 ? fmt::format(FMT_COMPILE("return ({},)"), values)
+                                        : fmt::format(FMT_COMPILE("return ({}, places.astype(jnp.int64))"), values));
   return lines;
 }
 
 }  // namespace
 
 std::string ModuleWriter::operand_text(const loop::View& view, const std::string& name) const {
-  const index::Access access = index::access(*program_.context, view.index, view.axes, buffer(view.buffer).dims);
-  PALLASCOPE_CHECK(access.plan.has_value(), "a library operand that no view can express");
-  const std::string text = read_text(name, false, buffer(view.buffer).dims, *access.plan);
+  const std::shared_ptr<const index::Access> access = program_.accesses->of(program_, view);
+  PALLASCOPE_CHECK(access->plan.has_value(), "a library operand that no view can express");
+  const std::string text = read_text(name, false, buffer(view.buffer).dims, *access->plan);
   // A broadcast axis is 1 in what is read: kernels broadcast where they compute, a library function does not.
   Shape sizes;
   for (index::AxisId axis : view.axes) sizes.push_back(program_.context->axis(axis).extent);
-  return access.plan->result_shape == sizes ? text : fmt::format("jnp.broadcast_to({}, {})", text, tuple_text(sizes));
+  return access->plan->result_shape == sizes ? text : fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), text, tuple_text(sizes));
 }
 
 void ModuleWriter::write_library(const loop::LibraryCall& call, Call& made) {
@@ -128,38 +129,38 @@ void ModuleWriter::write_library(const loop::LibraryCall& call, Call& made) {
   }
   for (std::size_t k = 0; k < call.outputs.size(); ++k) {
     written.results.push_back(buffer(call.outputs[k]).dtype);
-    results.push_back(fmt::format("out_ptr{}", k));
+    results.push_back(fmt::format(FMT_COMPILE("out_ptr{}"), k));
   }
   const Lines lines = std::visit([&](const auto& function) { return lines_of(function, written); }, call.function);
 
-  std::string content = fmt::format("{}", fmt::join(lines, "\n"));
+  std::string content = fmt::format(FMT_COMPILE("{}"), fmt::join(lines, "\n"));
   for (const loop::View& view : call.operands) {
     const Layout l = layout(view.buffer);
-    content += fmt::format("|{}{}{}", dtype_name(buffer(view.buffer).dtype), tuple_text(l.sizes), tuple_text(l.strides));
+    content += fmt::format(FMT_COMPILE("|{}{}{}"), dtype_name(buffer(view.buffer).dtype), tuple_text(l.sizes), tuple_text(l.strides));
   }
-  for (const loop::BufferId b : call.outputs) content += fmt::format("|{}{}", dtype_name(buffer(b).dtype), tuple_text(buffer(b).dims));
+  for (const loop::BufferId b : call.outputs) content += fmt::format(FMT_COMPILE("|{}{}"), dtype_name(buffer(b).dtype), tuple_text(buffer(b).dims));
   const std::string name =
-      fmt::format("library_{}_{:08x}", operator_name(call.op), static_cast<std::uint32_t>(fnv1a(content) >> 32));
+      fmt::format(FMT_COMPILE("library_{}_{:08x}"), operator_name(call.op), static_cast<std::uint32_t>(fnv1a(content) >> 32));
   made.name = name;
   LineOrigin origin;
   origin.node = call.origin;
   blank();
-  text_.line(fmt::format("def {}_call({}):", name, fmt::join(parameters, ", ")), origin);
+  text_.line(fmt::format(FMT_COMPILE("def {}_call({}):"), name, fmt::join(parameters, ", ")), origin);
   for (const std::string& line : lines) text_.line("    " + line, origin);
   blank();
-  text_.line(fmt::format("{0}_jit = jax.jit({0}_call)", name), origin);
+  text_.line(fmt::format(FMT_COMPILE("{0}_jit = jax.jit({0}_call)"), name), origin);
   blank();
-  text_.line(fmt::format("def {}_main({}, {}, stream=None):", name, fmt::join(parameters, ", "), fmt::join(results, ", ")), origin);
+  text_.line(fmt::format(FMT_COMPILE("def {}_main({}, {}, stream=None):"), name, fmt::join(parameters, ", "), fmt::join(results, ", ")), origin);
   std::vector<std::string> arrays;
   for (std::size_t k = 0; k < parameters.size(); ++k) {
-    text_.line("    " + expect(call.operands[k].buffer, parameters[k], fmt::format("{} of {}", parameters[k], name)), origin);
+    text_.line("    " + expect(call.operands[k].buffer, parameters[k], fmt::format(FMT_COMPILE("{} of {}"), parameters[k], name)), origin);
     arrays.push_back(to_jax(call.operands[k].buffer, parameters[k]));
   }
   text_.line("    with jax.enable_x64(True):", origin);
-  text_.line(fmt::format("        results = {}_jit({})", name, fmt::join(arrays, ", ")), origin);
+  text_.line(fmt::format(FMT_COMPILE("        results = {}_jit({})"), name, fmt::join(arrays, ", ")), origin);
   text_.line("        jax.block_until_ready(results)", origin);
   for (std::size_t k = 0; k < results.size(); ++k)
-    text_.line(fmt::format("        {}.copy_(torch.from_dlpack(results[{}]))", results[k], k), origin);
+    text_.line(fmt::format(FMT_COMPILE("        {}.copy_(torch.from_dlpack(results[{}]))"), results[k], k), origin);
 }
 
 }  // namespace pallascope::codegen

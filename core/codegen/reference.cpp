@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -57,12 +58,12 @@ std::string argument_text(const trace::Argument& argument, const std::function<s
     using T = std::decay_t<decltype(content)>;
     if constexpr (std::is_same_v<T, trace::NoneArgument>) return "None";
     if constexpr (std::is_same_v<T, trace::ValueId>) return value(content);
-    if constexpr (std::is_same_v<T, std::int64_t>) return fmt::format("{}", content);
+    if constexpr (std::is_same_v<T, std::int64_t>) return fmt::format(FMT_COMPILE("{}"), content);
     if constexpr (std::is_same_v<T, bool>) return content ? "True" : "False";
     if constexpr (std::is_same_v<T, double>) {
       if (std::isnan(content)) return "float(\"nan\")";
       if (std::isinf(content)) return content > 0 ? "float(\"inf\")" : "float(\"-inf\")";
-      const std::string text = fmt::format("{}", content);
+      const std::string text = fmt::format(FMT_COMPILE("{}"), content);
       return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
     }
     if constexpr (std::is_same_v<T, std::string>) {
@@ -73,13 +74,13 @@ std::string argument_text(const trace::Argument& argument, const std::function<s
       }
       return text + "\"";
     }
-    if constexpr (std::is_same_v<T, DType>) return fmt::format("torch.{}", torch_dtype_name(content));
-    if constexpr (std::is_same_v<T, trace::DeviceArgument>) return fmt::format("torch.device(\"{}\")", content.device);
-    if constexpr (std::is_same_v<T, trace::EnumArgument>) return fmt::format("torch.{}", content.name);
+    if constexpr (std::is_same_v<T, DType>) return fmt::format(FMT_COMPILE("torch.{}"), torch_dtype_name(content));
+    if constexpr (std::is_same_v<T, trace::DeviceArgument>) return fmt::format(FMT_COMPILE("torch.device(\"{}\")"), content.device);
+    if constexpr (std::is_same_v<T, trace::EnumArgument>) return fmt::format(FMT_COMPILE("torch.{}"), content.name);
     if constexpr (std::is_same_v<T, trace::ArgumentList>) {
       std::vector<std::string> items;
       for (const trace::Argument& item : content) items.push_back(argument_text(item, value));
-      return fmt::format("[{}]", fmt::join(items, ", "));
+      return fmt::format(FMT_COMPILE("[{}]"), fmt::join(items, ", "));
     }
   };
   return std::visit(visit, argument.content);
@@ -89,7 +90,7 @@ std::string arguments_text(const trace::Node& node, const std::function<std::str
   std::vector<std::string> items;
   for (const trace::Argument& a : node.args) items.push_back(argument_text(a, value));
   for (const auto& [name, a] : node.kwargs) items.push_back(name + "=" + argument_text(a, value));
-  return fmt::format("{}", fmt::join(items, ", "));
+  return fmt::format(FMT_COMPILE("{}"), fmt::join(items, ", "));
 }
 
 Text reference_text(const trace::Graph& graph) {
@@ -100,20 +101,20 @@ Text reference_text(const trace::Graph& graph) {
   text.line("    \"\"\"The traced graph in plain PyTorch; in-place operators change `args` as eager does.\"\"\"");
   std::vector<std::string> inputs;
   for (const trace::Input& input : graph.inputs) inputs.push_back(value(input.value));
-  if (!inputs.empty()) text.line(fmt::format("    ({},) = args", fmt::join(inputs, ", ")));
+  if (!inputs.empty()) text.line(fmt::format(FMT_COMPILE("    ({},) = args"), fmt::join(inputs, ", ")));
   for (std::size_t k = 0; k < graph.nodes.size(); ++k) {
     const trace::Node& node = graph.nodes[trace::NodeId(k)];
     std::vector<std::string> outputs;
     for (trace::ValueId id : node.outputs) outputs.push_back(value(id));
-    const std::string call = fmt::format("{}({})", operator_text(node.target), arguments_text(node, value));
+    const std::string call = fmt::format(FMT_COMPILE("{}({})"), operator_text(node.target), arguments_text(node, value));
     LineOrigin origin;
     origin.node = trace::NodeId(k);
     if (outputs.empty()) {
       text.line("    " + call, origin);
     } else if (outputs.size() == 1 && !node.list_output) {
-      text.line(fmt::format("    {} = {}", outputs[0], call), origin);
+      text.line(fmt::format(FMT_COMPILE("    {} = {}"), outputs[0], call), origin);
     } else {
-      text.line(fmt::format("    ({},) = {}", fmt::join(outputs, ", "), call), origin);
+      text.line(fmt::format(FMT_COMPILE("    ({},) = {}"), fmt::join(outputs, ", "), call), origin);
     }
   }
   std::vector<std::string> results;
@@ -123,8 +124,8 @@ Text reference_text(const trace::Graph& graph) {
   for (const trace::Output& output : graph.outputs)
     if (output.kind == trace::OutputKind::mutation && output.value.valid())
       if (const auto target = graph.find_value(output.target); target && *target != output.value)
-        text.line(fmt::format("    {}.copy_({})", value(*target), value(output.value)));
-  text.line(fmt::format("    return [{}]", fmt::join(results, ", ")));
+        text.line(fmt::format(FMT_COMPILE("    {}.copy_({})"), value(*target), value(output.value)));
+  text.line(fmt::format(FMT_COMPILE("    return [{}]"), fmt::join(results, ", ")));
   return text;
 }
 

@@ -311,13 +311,6 @@ Lowered at_least(Call& call) {
   return as_view();
 }
 
-Lowered broadcast_tensors(Call& call) {
-  const std::vector<Tensor> given = call.tensors(0, "tensors");
-  if (given.size() != call.outputs()) throw MalformedNode{"an output for each tensor is needed"};
-  for (std::size_t k = 0; k < given.size(); ++k) call.define(call.builder.expand(given[k], call.meta(k).sizes), k);
-  return as_view();
-}
-
 /// meshgrid: tensor k varies along dimension k alone; "xy" swaps the first two dimensions.
 Lowered meshgrid(Call& call) {
   const std::vector<Tensor> given = call.tensors(0, "tensors");
@@ -383,7 +376,6 @@ std::vector<Entry> view_entries() {
   for (std::string_view op : {"aten.atleast_1d.default", "aten.atleast_2d.default", "aten.atleast_3d.default", "aten.atleast_1d.Sequence",
                               "aten.atleast_2d.Sequence", "aten.atleast_3d.Sequence"})
     add(op, at_least);
-  add("aten.broadcast_tensors.default", broadcast_tensors);
   for (std::string_view op : {"aten.meshgrid.default", "aten.meshgrid.indexing"}) add(op, meshgrid);
   add("aten.flipud.default", flip_one<0>);
   add("aten.fliplr.default", flip_one<1>);
