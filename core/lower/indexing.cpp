@@ -87,6 +87,62 @@ Lowered take(Call& call) {
   return as_kernel();
 }
 
+/// take_along_dim(x, index, dim): gather where x and the index broadcast along the other dimensions, and any index counts
+/// modulo the extent, as in PyTorch; without a dim, a checked gather from the elements of x in row-major order.
+Lowered take_along_dim(Call& call) {
+  Tensor x = call.tensor(0, "self"), indices = call.tensor(1, "indices");
+  const trace::TensorMeta& meta = call.meta();
+  if (!is_kernel_dtype(x.dtype) || !integer_index(indices)) return declined_dtype();
+  std::size_t d = 0;
+  const bool modulo = call.has(2, "dim");
+  if (modulo) {
+    d = Call::dim(call.integer(2, "dim"), x.rank());
+  } else {
+    x = call.builder.reshape(x, {element_count(x.sizes)});
+    indices = call.builder.reshape(indices, {element_count(indices.sizes)});
+  }
+  x = at_least_1d(call.builder, x);
+  indices = at_least_1d(call.builder, indices);
+  if (x.rank() != indices.rank()) throw MalformedNode{"an index of another rank"};
+  Sizes sizes = indices.sizes, from = x.sizes;
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    if (k == d) continue;
+    if (sizes[k] == 1) sizes[k] = x.sizes[k];
+    from[k] = sizes[k];
+  }
+  x = call.builder.expand(x, from);
+  const Tensor taken = call.builder.pointwise(call.node.name, sizes, meta.dtype, [&](NestBuilder& nest) {
+    Index position = nest.index();
+    const int value = nest.load(indices);
+    if (!modulo) {
+      position[d] = nest.symbol(value, 0, x.sizes[d] - 1);
+      return element(nest, x, position);
+    }
+    const int extent = nest.constant(x.sizes[d], nest.dtype(value));
+    if (x.sizes[d] == 0) {
+      nest.check_nonzero(extent);
+      return nest.constant(to_scalar(0, x.dtype), x.dtype);
+    }
+    position[d] = nest.known_symbol(nest.op(ComputeOp::rem_floor, value, extent), 0, x.sizes[d] - 1);
+    return element(nest, x, position);
+  });
+  call.define(call.builder.reshape(taken, meta.sizes));
+  return as_kernel();
+}
+
+/// one_hot(x, classes): 1 where the class is the element's. A class that is not there is an error.
+Lowered one_hot(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  const trace::TensorMeta& meta = call.meta();
+  if (x.dtype != DType::i64 || meta.rank() != x.rank() + 1) return declined_dtype();
+  call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
+    const int value = nest.load_at(x, Index(nest.index().begin(), nest.index().end() - 1));
+    nest.symbol(value, 0, meta.sizes.back() - 1);
+    return nest.cast(nest.compare(ComputeOp::eq, value, nest.index_value(nest.index().back(), DType::i64)), DType::i64);
+  }));
+  return as_kernel();
+}
+
 /// index(x, [i, None, j])
 Lowered index_tensor(Call& call) {
   const Tensor x = call.tensor(0, "self");
@@ -207,6 +263,8 @@ std::vector<Entry> indexing_entries() {
           {"aten.index_select.default", "indexing", index_select},
           {"aten.gather.default", "indexing", gather},
           {"aten.take.default", "indexing", take},
+          {"aten.take_along_dim.default", "indexing", take_along_dim},
+          {"aten.one_hot.default", "indexing", one_hot},
           {"aten.index.Tensor", "indexing", index_tensor},
           {"aten._unsafe_index.Tensor", "indexing", index_tensor},
           {"aten._unsafe_masked_index.default", "indexing", masked_index}};

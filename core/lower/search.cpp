@@ -1,6 +1,5 @@
 // Family: where values lie among others: binary searches, membership, histograms.
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 

@@ -79,10 +79,8 @@ class Places(torch.nn.Module):
         p = c.softmax(-1)
         t = p.scatter_add(1, i, x[:, :3].sin())
         u = t.t().index_add(0, i[0], c.t()[:3])  # (8, 6)
-        v = u.masked_scatter((x > 0).t(), c.cos())
-        v[1:, i[1] % 6] *= 2
-        last, where = c.cummax(0)
-        return t.sum(0) + p[2], v.cumsum(0)[1:] + u[1:], torch.bucketize(x, v[:, 0]), last.gather(1, i) + where[:, :3]
+        u[1:, i[1] % 6] *= 2
+        return t.sum(0) + p[2], u.cumsum(0)[1:], torch.bucketize(x[0], u[:, 0]).cummax(0).indices
 
 
 def places():

@@ -92,7 +92,7 @@ TEST_P(Example, Decisions) { expect_golden(GetParam() + ".decisions.txt", decisi
 TEST_P(Example, Accesses) { expect_golden(GetParam() + ".accesses.txt", accesses(*example(GetParam()))); }
 
 INSTANTIATE_TEST_SUITE_P(Bundled, Example,
-                         ::testing::Values("sin_add", "softmax", "layer_norm", "gpt2_block"),
+                         ::testing::Values("sin_add", "softmax", "layer_norm", "segments", "gpt2_block"),
                          [](const auto& info) { return info.param; });
 
 // What must hold whatever the golden files say.
@@ -109,8 +109,8 @@ TEST(Bundled, TheSinAddKernelReadsAsTheSeedHadIt) {
   EXPECT_TRUE(text.starts_with("def pallas_fused_add_sin_")) << text;
 }
 
-TEST(Bundled, SoftmaxAndLayerNormAreOneKernel) {
-  for (const char* name : {"softmax", "layer_norm"}) {
+TEST(Bundled, SoftmaxLayerNormAndSegmentSumsAreOneKernel) {
+  for (const char* name : {"softmax", "layer_norm", "segments"}) {
     const auto compilation = example(name);
     EXPECT_EQ(compilation->last()->state.kernels.size(), 1U) << name << "\n" << decisions(*compilation);
     EXPECT_EQ(compilation->last()->state.steps.size(), 1U) << name;
@@ -126,7 +126,7 @@ TEST(Bundled, TheTransformerBlockNeedsNoTorchCall) {
 }
 
 TEST(Bundled, TracesNameNoFileOfOneMachine) {
-  for (const char* name : {"sin_add", "softmax", "layer_norm", "gpt2_block"}) {
+  for (const char* name : {"sin_add", "softmax", "layer_norm", "segments", "gpt2_block"}) {
     const auto compilation = example(name);
     for (const trace::Node& node : compilation->traced().nodes) {
       EXPECT_NE(node.user_frame(), nullptr) << node.name;
