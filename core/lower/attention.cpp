@@ -131,14 +131,18 @@ Lowered attention_of(Call& call, const AttentionForm& form, Variant variant) {
   const Tensor sums = product(call, weights, cast_tensor(builder, v, rounded, call.node.name + ".value"), c);
   const Tensor result = builder.pointwise(
       call.node.name, sums.sizes, meta.dtype,
-      [&](NestBuilder& nest) { return or_zero(nest, nest.div(nest.load(sums), nest.load(total))); },
+      [&](NestBuilder& nest) {
+        const int sum = nest.load(sums);
+        return or_zero(nest, nest.div(sum, nest.load(total)));
+      },
       meta.sizes.size() == sums.sizes.size() ? &meta : nullptr);
   call.define(builder.reshape(result, meta.sizes));
   if (!call.wanted(1)) return as_made(call);
   if (variant == Variant::math) {
     call.define(builder.pointwise(call.node.name + ".softmax", products.sizes, call.meta(1).dtype,
                                   [&](NestBuilder& nest) {
-                                    return or_zero(nest, nest.div(nest.load(exponential), nest.load(total)));
+                                    const int value = nest.load(exponential);
+                                    return or_zero(nest, nest.div(value, nest.load(total)));
                                   }),
                 1);
     return as_made(call);

@@ -172,7 +172,8 @@ Lowered finish(Call& call, bool is_transposed, Tensor x, const Tensor& weight, c
   call.define(builder.pointwise(
       call.node.name, meta.sizes, meta.dtype,
       [&](NestBuilder& nest) {
-        return nest.add(nest.load(made), nest.cast(nest.load_at(*bias, {nest.index(channel)}), c));
+        const int left = nest.load(made);
+        return nest.add(left, nest.cast(nest.load_at(*bias, {nest.index(channel)}), c));
       },
       &meta));
   return as_made(call);
@@ -231,7 +232,8 @@ Lowered conv_tbc(Call& call) {
   r.order = {2, 0, 1};
   const Tensor made = builder.permute(convolve(call, r), {2, 0, 1});
   call.define(builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
-    return nest.add(nest.load(made), nest.cast(nest.load(bias), compute_dtype(meta.dtype)));
+    const int left = nest.load(made);
+    return nest.add(left, nest.cast(nest.load(bias), compute_dtype(meta.dtype)));
   }));
   return as_made(call);
 }

@@ -126,7 +126,11 @@ Lowered linear(Call& call) {
   }
   call.define(builder.pointwise(
       call.node.name, meta.sizes, meta.dtype,
-      [&](NestBuilder& nest) { return nest.add(nest.load(dot), nest.cast(nest.load(*bias), c)); }, &meta));
+      [&](NestBuilder& nest) {
+        const int left = nest.load(dot);
+        return nest.add(left, nest.cast(nest.load(*bias), c));
+      },
+      &meta));
   return as_made(call);
 }
 

@@ -46,7 +46,8 @@ State step(Call& call, Cell cell, const std::string& name, const Tensor& given, 
     return bias ? nest.add(value, nest.load_at(*bias, {place(nest, gate)})) : value;
   };
   const auto gate = [&](NestBuilder& nest, std::int64_t k) {
-    return nest.add(with_bias(nest, given, w.input_bias, k), with_bias(nest, own, w.hidden_bias, k));
+    const int left = with_bias(nest, given, w.input_bias, k);
+    return nest.add(left, with_bias(nest, own, w.hidden_bias, k));
   };
   const auto sigmoid = [](NestBuilder& nest, int value) { return nest.op(ComputeOp::sigmoid, value); };
   State after;
