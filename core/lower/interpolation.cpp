@@ -173,24 +173,21 @@ Lowered interpolate(Call& call, const Tensor& x, const std::vector<Line>& lines,
   Builder& builder = call.builder;
   const DType c = compute_dtype(meta.dtype);
   if (mode == Mode::nearest || mode == Mode::exact) {
-    constexpr std::size_t kMostPieces = 9;
-    std::vector<Sizes> tables;
-    for (std::size_t d = 0; d < x.sizes.size(); ++d) {
-      tables.emplace_back(static_cast<std::size_t>(meta.sizes[d]));
-      std::iota(tables.back().begin(), tables.back().end(), 0);
-    }
+    constexpr std::size_t kMostNests = 9;
+    std::vector<std::vector<Piece>> pieces;
+    for (std::int64_t extent : x.sizes) pieces.push_back(unchanged(extent));
     bool multiple = true;
-    std::size_t pieces = 1;
+    std::size_t nests = 1;
     for (const Line& line : lines) {
-      Sizes& table = tables[line.dim];
-      table = nearest_table(line, mode, c == DType::f64);
+      const Sizes table = nearest_table(line, mode, c == DType::f64);
       multiple = multiple && line.out % line.in == 0;
       for (std::size_t i = 0; multiple && i < table.size(); ++i) multiple = table[i] == static_cast<std::int64_t>(i) / (line.out / line.in);
-      pieces *= pieces_of(table).size();
+      pieces[line.dim] = pieces_of(table);
+      nests *= pieces[line.dim].size();
     }
-    if (multiple || pieces <= kMostPieces) {
+    if (multiple || nests <= kMostNests) {
       call.define(multiple ? enlarged(builder, call.node.name, x, meta.sizes, memory_order(meta))
-                           : rearranged(builder, call.node.name, x, tables, memory_order(meta)));
+                           : rearranged(builder, call.node.name, x, meta.sizes, pieces, memory_order(meta)));
       return as_kernel();
     }
   }

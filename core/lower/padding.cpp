@@ -49,12 +49,13 @@ std::int64_t source_of(Mode mode, std::int64_t at, std::int64_t extent, std::int
   return at;
 }
 
+/// What each position of a dimension shows; empty for a dimension that stays as it is.
 std::vector<Sizes> pad_tables(Mode mode, const Sizes& from, const Sizes& to, const Sizes& before) {
   std::vector<Sizes> tables(from.size());
   for (std::size_t d = 0; d < from.size(); ++d)
     for (std::int64_t i = 0; i < to[d]; ++i) {
-      const bool same = before[d] == 0 && from[d] == to[d];
-      const std::int64_t at = same || from[d] == 0 ? i : source_of(mode, i - before[d], from[d], before[d], to[d] - from[d] - before[d]);
+      if (before[d] == 0 && from[d] == to[d]) break;
+      const std::int64_t at = source_of(mode, i - before[d], from[d], before[d], to[d] - from[d] - before[d]);
       if (at < 0 || at >= from[d]) throw MalformedNode{"a padding that reaches outside of its tensor"};
       tables[d].push_back(at);
     }
@@ -72,7 +73,10 @@ Lowered pad_by(Call& call, Mode mode) {
     call.define(blank(call.builder, meta.dtype, meta.sizes).tensor);
     return as_kernel();
   }
-  call.define(rearranged(call.builder, call.node.name, x, pad_tables(mode, x.sizes, meta.sizes, before), memory_order(meta)));
+  std::vector<std::vector<Piece>> pieces;
+  for (const Sizes& table : pad_tables(mode, x.sizes, meta.sizes, before))
+    pieces.push_back(table.empty() ? unchanged(x.sizes[pieces.size()]) : pieces_of(table));
+  call.define(rearranged(call.builder, call.node.name, x, meta.sizes, pieces, memory_order(meta)));
   return as_kernel();
 }
 
@@ -166,6 +170,7 @@ Lowered pad_backward(Call& call) {
     for (std::size_t d = 0; d < tables.size(); ++d) {
       shown.emplace_back(static_cast<std::size_t>(x.sizes[d]));
       std::size_t longest = 1;
+      for (std::size_t i = 0; tables[d].empty() && i < shown[d].size(); ++i) shown[d][i] = {static_cast<std::int64_t>(i)};
       for (std::size_t i = 0; i < tables[d].size(); ++i) {
         Sizes& places = shown[d][static_cast<std::size_t>(tables[d][i])];
         places.push_back(static_cast<std::int64_t>(i));

@@ -39,10 +39,16 @@ Lowered roll(Call& call) {
   Sizes by(x.sizes.size(), 0);
   for (std::size_t k = 0; k < shifts.size(); ++k)
     if (x.rank() > 0) by[flat ? 0 : Call::dim(dims[k], x.rank())] += shifts[k];
-  std::vector<Sizes> tables(x.sizes.size());
-  for (std::size_t d = 0; d < tables.size(); ++d)
-    for (std::int64_t i = 0; i < x.sizes[d]; ++i) tables[d].push_back((((i - by[d]) % x.sizes[d]) + x.sizes[d]) % x.sizes[d]);
-  call.define(call.builder.reshape(rearranged(call.builder, call.node.name, x, tables, order), meta.sizes));
+  std::vector<std::vector<Piece>> pieces;
+  for (std::size_t d = 0; d < x.sizes.size(); ++d) {
+    const std::int64_t extent = x.sizes[d], start = extent == 0 ? 0 : ((by[d] % extent) + extent) % extent;
+    if (start == 0) {
+      pieces.push_back(unchanged(extent));
+    } else {
+      pieces.push_back({{0, 1, start, {extent - start}, {1}}, {start, 1, extent - start, {0}, {1}}});
+    }
+  }
+  call.define(call.builder.reshape(rearranged(call.builder, call.node.name, x, x.sizes, pieces, order), meta.sizes));
   return as_kernel();
 }
 

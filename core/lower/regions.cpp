@@ -130,22 +130,16 @@ std::vector<Piece> pieces_of(const Sizes& table) {
   return pieces_of(lists);
 }
 
-Tensor rearranged(Builder& builder, const std::string& name, const Tensor& x, const std::vector<Sizes>& tables,
-                  const std::vector<std::size_t>& order) {
-  std::vector<std::vector<Piece>> pieces;
-  Sizes sizes;
-  bool none = false;
-  for (const Sizes& table : tables) {
-    pieces.push_back(pieces_of(table));
-    sizes.push_back(static_cast<std::int64_t>(table.size()));
-    none = none || table.empty();
-  }
+std::vector<Piece> unchanged(std::int64_t extent) { return {{0, 1, extent, {0}, {1}}}; }
+
+Tensor rearranged(Builder& builder, const std::string& name, const Tensor& x, const Sizes& sizes,
+                  const std::vector<std::vector<Piece>>& pieces, const std::vector<std::size_t>& order) {
   const Canvas canvas = blank(builder, x.dtype, sizes, order);
-  if (none) return canvas.tensor;
-  std::vector<std::size_t> chosen(tables.size(), 0);
+  if (std::count(sizes.begin(), sizes.end(), 0) > 0) return canvas.tensor;
+  std::vector<std::size_t> chosen(sizes.size(), 0);
   for (bool more = true; more;) {
     Region region = whole(sizes);
-    for (std::size_t d = 0; d < tables.size(); ++d) {
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
       const Piece& p = pieces[d][chosen[d]];
       region.start[d] = p.start;
       region.step[d] = p.step;
@@ -153,7 +147,7 @@ Tensor rearranged(Builder& builder, const std::string& name, const Tensor& x, co
     }
     fill(builder, name, canvas, region, [&](NestBuilder& nest, const Index&) {
       Index source;
-      for (std::size_t d = 0; d < tables.size(); ++d) {
+      for (std::size_t d = 0; d < sizes.size(); ++d) {
         const Piece& p = pieces[d][chosen[d]];
         source.push_back(builder.context().add(builder.context().multiply(nest.index(d), p.by[0]),
                                                builder.context().constant(p.first[0])));
@@ -161,7 +155,7 @@ Tensor rearranged(Builder& builder, const std::string& name, const Tensor& x, co
       return nest.load_at(x, source);
     });
     more = false;
-    for (std::size_t d = tables.size(); d-- > 0 && !more;) {
+    for (std::size_t d = sizes.size(); d-- > 0 && !more;) {
       more = ++chosen[d] < pieces[d].size();
       if (!more) chosen[d] = 0;
     }

@@ -45,9 +45,12 @@ std::vector<Piece> pieces_of(const Lists& lists);
 /// The same for one source position each.
 std::vector<Piece> pieces_of(const Sizes& table);
 
-/// A tensor of the tables' sizes that holds x[tables[0][i], tables[1][j], ...]: one nest a combination of pieces.
-Tensor rearranged(Builder& builder, const std::string& name, const Tensor& x, const std::vector<Sizes>& tables,
-                  const std::vector<std::size_t>& order = {});
+/// A dimension of `extent` as it is.
+std::vector<Piece> unchanged(std::int64_t extent);
+/// A tensor of `sizes` whose dimension d is made of pieces[d] (of one source position each) of x's: one nest a
+/// combination of pieces.
+Tensor rearranged(Builder& builder, const std::string& name, const Tensor& x, const Sizes& sizes,
+                  const std::vector<std::vector<Piece>>& pieces, const std::vector<std::size_t>& order = {});
 
 /// What one position along a dimension is made of, inside a nest: the source positions one by one, or one expression
 /// over a reduced axis that runs through them.
