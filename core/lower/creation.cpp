@@ -143,6 +143,10 @@ std::vector<Entry> creation_entries() {
   add("aten.scalar_tensor.default", fill<0>);
   for (std::string_view op : {"aten.zeros.default", "aten.zeros_like.default", "aten.new_zeros.default", "aten.zero.default"})
     add(op, constant<0>);
+  // Nobody may read what an empty tensor holds: zeros cost nothing, and a torch call would cut the program.
+  for (std::string_view op : {"aten.empty.memory_format", "aten.empty_like.default", "aten.new_empty.default", "aten.empty_permuted.default",
+                              "aten.empty_strided.default", "aten.new_empty_strided.default"})
+    add(op, constant<0>);
   for (std::string_view op : {"aten.ones.default", "aten.ones_like.default", "aten.new_ones.default"}) add(op, constant<1>);
   for (std::string_view op : {"aten.arange.default", "aten.arange.start", "aten.arange.start_step"}) add(op, arange);
   add("prims.iota.default", iota);
