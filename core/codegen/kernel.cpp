@@ -126,6 +126,9 @@ Value KernelWriter::compute(const Statement& s, int statement) {
     });
     operands.push_back(v.literal && (!anchored || strict) ? typed(v) : v.text);
   }
+  // A zero stays one in every float, so that the addition below sees it.
+  if (s.compute == loop::ComputeOp::cast && is_float(s.dtype) && value(s.operands[0]).literal && value(s.operands[0]).text == "0.0")
+    return {"0.0", Shape(rank_, 1), s.dtype, true};
   std::string text = fill(jax, operands, jax_dtype_name(s.dtype));
   if (s.compute == loop::ComputeOp::exact_div && is_float(s.dtype)) {
     const Value& by = value(s.operands[1]);

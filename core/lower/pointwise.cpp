@@ -194,11 +194,11 @@ Lowered sign(Call& call) {
   return emit(call, [&](NestBuilder& nest) {
     const int x = nest.load(call.tensor(0, "self"));
     if (is_bool(nest.dtype(x))) return x;
-    // jnp.sign(NaN) is NaN, torch.sign(NaN) is 0.
     const int c = nest.cast(x, compute_dtype(nest.dtype(x)));
-    const int s = nest.op(ComputeOp::sign, c);
-    if (!is_float(nest.dtype(c))) return s;
-    return nest.where(nest.compute(ComputeOp::isnan, DType::b8, {c}), nest.number(0, c), s);
+    if (!is_float(nest.dtype(c))) return nest.op(ComputeOp::sign, c);
+    // Of -0 and NaN it is 0, where jnp.sign gives them back.
+    const int below = nest.where(less(nest, c, 0), nest.number(-1, c), nest.number(0, c));
+    return nest.where(greater(nest, c, 0), nest.number(1, c), below);
   });
 }
 

@@ -120,16 +120,16 @@ int incomplete_gamma(NestBuilder& n, int a, int x) {
   result = n.where(is_infinite(n, a), n.where(is_infinite(n, x), nothing, other), result);
   result = n.where(equals(n, x, 0), other, result);
   result = n.where(equals(n, a, 0), n.where(greater(n, x, 0), one_or_zero, nothing), result);
-  const int outside = either(n, less(n, x, 0), less(n, a, 0));
-  return n.where(either(n, outside, either(n, is_nan(n, a), is_nan(n, x))), nothing, result);
+  return n.where(either(n, less(n, x, 0), less(n, a, 0)), nothing, result);
 }
 
 int lcm(NestBuilder& n, int a, int b) {
-  const DType d = n.dtype(a);
+  const DType d = n.dtype(a), wide = dtype_bytes(d) < 4 ? DType::i32 : d;  // C computes in int at least
   const int common = n.op(ComputeOp::gcd, a, b), zero = n.constant(std::int64_t{0}, d), one = n.constant(std::int64_t{1}, d);
   const int none = n.compare(ComputeOp::eq, common, zero);
-  const int product = n.mul(n.op(ComputeOp::integer_div_trunc, a, n.where(none, one, common)), b);
-  return n.op(ComputeOp::abs, n.where(none, zero, product));
+  const int part = n.cast(n.op(ComputeOp::integer_div_trunc, a, n.where(none, one, common)), wide);
+  const int product = n.op(ComputeOp::abs, n.mul(part, n.cast(b, wide)));
+  return n.where(none, zero, n.cast(product, d));
 }
 
 /// A question about a float; `otherwise` is the answer for integers.
