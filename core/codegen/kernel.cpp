@@ -175,7 +175,7 @@ class Writer {
       for (const loop::SymbolUse& use : nest.symbols)
         if (use.statement == statement && use.checked) check_index(nest, use, statement);
       for (const loop::ValueCheck& c : nest.checks)
-        if (c.statement == statement) check_divisor(nest, statement);
+        if (c.statement == statement) check_divisor(c);
     }
   }
 
@@ -495,14 +495,14 @@ class Writer {
   }
 
   /// A flag that holds 1 where `condition` holds everywhere.
-  void check(const loop::Nest& nest, int statement, const std::string& condition, std::string error,
+  void check(trace::NodeId blamed, int statement, const std::string& condition, std::string error,
              const std::function<std::string(const trace::Node&)>& message) {
     if (!checked_.insert(condition).second) return;
     const std::string name = fmt::format("check_ptr{}", checks_.size());
     text_.body.line(fmt::format("    {}[...] = jnp.reshape(jnp.all({}).astype(jnp.int32), (1, 1))", name, condition),
                     origin(statement));
     checks_.push_back({name, {}, {1, 1}, DType::i32});
-    const trace::Node& node = graph_.nodes[nest.body[static_cast<std::size_t>(statement)].origin];
+    const trace::Node& node = graph_.nodes[blamed];
     const trace::Frame* frame = node.user_frame();
     text_.checks.push_back(
         {std::move(error), message(node) + (frame == nullptr ? "" : fmt::format(", {}:{}", frame->file, frame->line))});
@@ -510,14 +510,14 @@ class Writer {
 
   void check_index(const loop::Nest& nest, const loop::SymbolUse& use, int statement) {
     const Value& v = value(use.statement);
-    check(nest, statement, fmt::format("({0} >= {1}) & ({0} <= {2})", typed(v), use.low, use.high), "IndexError",
+    check(use.origin.valid() ? use.origin : nest.body[static_cast<std::size_t>(statement)].origin, statement, fmt::format("({0} >= {1}) & ({0} <= {2})", typed(v), use.low, use.high), "IndexError",
           [&](const trace::Node& node) {
             return fmt::format("index out of range in {} ({}): it must be within {} and {}", node.name, node.target, use.low, use.high);
           });
   }
 
-  void check_divisor(const loop::Nest& nest, int statement) {
-    check(nest, statement, typed(value(statement)) + " != 0", "RuntimeError", [](const trace::Node& node) {
+  void check_divisor(const loop::ValueCheck& c) {
+    check(c.origin, c.statement, typed(value(c.statement)) + " != 0", "RuntimeError", [](const trace::Node& node) {
       return fmt::format("ZeroDivisionError: integer division by zero in {} ({})", node.name, node.target);
     });
   }

@@ -85,11 +85,13 @@ struct SymbolUse {
   int statement = -1;
   std::int64_t low = 0, high = 0;
   bool checked = false;
+  trace::NodeId origin;  ///< the node that indexes
 };
 
 /// A value that PyTorch checks and a kernel cannot raise for: the kernel stores a flag, `call` raises.
 struct ValueCheck {
-  int statement = -1;  ///< must not be 0 anywhere: the divisor of an integer division
+  int statement = -1;    ///< must not be 0 anywhere: the divisor of an integer division
+  trace::NodeId origin;  ///< the division
 };
 
 /// A loop nest: `axes` in order, some of them reduced. Every value has one dimension an axis (1 where it does not

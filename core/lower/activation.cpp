@@ -181,12 +181,12 @@ Lowered dropout_backward(Call& call) {
 
 std::vector<Entry> activation_entries() {
   std::vector<Entry> rows;
-  const auto add = [&](std::string_view op, Family f) { rows.push_back({op, "activation", f}); };
+  const auto add = [&](std::string_view op, Family f, Takes takes = Takes::of_family) { rows.push_back({op, "activation", f, takes}); };
   add("aten.gelu.default", gelu);
   add("aten.gelu_backward.default", gelu_backward);
-  add("aten.relu.default", relu);
-  add("aten.relu6.default", relu6);
-  add("aten.hardtanh.default", hardtanh);
+  add("aten.relu.default", relu, Takes::numbers);
+  add("aten.relu6.default", relu6, Takes::numbers);
+  add("aten.hardtanh.default", hardtanh, Takes::numbers);
   add("aten.silu.default", silu);
   add("aten.silu_backward.default", silu_backward);
   add("aten.leaky_relu.default", leaky_relu);
@@ -195,10 +195,10 @@ std::vector<Entry> activation_entries() {
   add("aten.hardsigmoid.default", hardsigmoid);
   add("aten.hardswish.default", hardswish);
   add("aten.log_sigmoid.default", log_sigmoid);
-  add("aten.threshold_backward.default", threshold_backward);
+  add("aten.threshold_backward.default", threshold_backward, Takes::numbers);
   add("aten.tanh_backward.default", tanh_backward);
   add("aten.sigmoid_backward.default", sigmoid_backward);
-  add("aten.native_dropout_backward.default", dropout_backward);
+  add("aten.native_dropout_backward.default", dropout_backward, Takes::kernel);
   return rows;
 }
 

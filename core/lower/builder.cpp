@@ -164,7 +164,7 @@ index::Expression NestBuilder::symbol(int value, std::int64_t low, std::int64_t 
   symbol.low = low;
   symbol.high = high;
   const index::SymbolId id = builder_.context().add_symbol(symbol);
-  nest_.symbols.push_back({id, value, low, high, true});
+  nest_.symbols.push_back({id, value, low, high, true, nest_.origin});
   return builder_.context().of(id);
 }
 

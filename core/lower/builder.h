@@ -68,7 +68,7 @@ class NestBuilder {
   index::Expression symbol(int value, std::int64_t low, std::int64_t high);
 
   /// The value is an integer divisor: PyTorch raises if it is 0 anywhere.
-  void check_nonzero(int value) { nest_.checks.push_back({value}); }
+  void check_nonzero(int value) { nest_.checks.push_back({value, nest_.origin}); }
 
   int cast(int value, DType dtype);
   int compute(loop::ComputeOp op, DType dtype, std::vector<int> operands);
@@ -216,7 +216,8 @@ double as_double(const loop::Scalar& scalar);
 
 using Family = Lowered (*)(Call& call);
 
-/// Element types of an operator's first tensor argument (of its result, if it has none), for the operator table.
+/// Element types of the tensor that carries an operator's values (of its result, if none does), for the operator table.
+/// Those among them that PyTorch takes are meant.
 enum class Takes : std::uint8_t {
   of_family,  ///< views: any; normalisations and activations: floats; library: numbers; the others: kernel
   any,        ///< those that no kernel holds too: an index map does not look at elements

@@ -134,7 +134,7 @@ Lowered triangle(Call& call) {
 
 std::vector<Entry> creation_entries() {
   std::vector<Entry> rows;
-  const auto add = [&](std::string_view op, Family f) { rows.push_back({op, "creation", f}); };
+  const auto add = [&](std::string_view op, Family f, Takes takes = Takes::of_family) { rows.push_back({op, "creation", f, takes}); };
   add("aten.full.default", fill<1>);
   add("aten.full_like.default", fill<1>);
   add("aten.fill.Scalar", fill<1>);
@@ -146,7 +146,7 @@ std::vector<Entry> creation_entries() {
   for (std::string_view op : {"aten.ones.default", "aten.ones_like.default", "aten.new_ones.default"}) add(op, constant<1>);
   for (std::string_view op : {"aten.arange.default", "aten.arange.start", "aten.arange.start_step"}) add(op, arange);
   add("prims.iota.default", iota);
-  add("aten.linspace.default", linspace);
+  add("aten.linspace.default", linspace, Takes::floats);
   for (std::string_view op : {"aten.eye.default", "aten.eye.m"}) add(op, eye);
   add("aten.tril.default", triangle<true>);
   add("aten.triu.default", triangle<false>);

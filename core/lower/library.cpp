@@ -226,13 +226,13 @@ Lowered flash_attention(Call& call) { return attention_of(call, {99, 3, 4, 99, 9
 
 std::vector<Entry> library_entries() {
   std::vector<Entry> rows;
-  const auto add = [&](std::string_view op, Family f) { rows.push_back({op, "library", f}); };
+  const auto add = [&](std::string_view op, Family f, Takes takes = Takes::of_family) { rows.push_back({op, "library", f, takes}); };
   for (std::string_view op : {"aten.mm.default", "aten.bmm.default"}) add(op, mm);
   for (std::string_view op : {"aten.addmm.default", "aten.baddbmm.default", "aten.addmv.default"}) add(op, add_product);
   for (std::string_view op : {"aten.matmul.default", "aten.mv.default", "aten.dot.default"}) add(op, matmul);
   add("aten.linear.default", linear);
-  add("aten.scaled_dot_product_attention.default", attention);
-  add("aten._scaled_dot_product_flash_attention_for_cpu.default", flash_attention);
+  add("aten.scaled_dot_product_attention.default", attention, Takes::floats);
+  add("aten._scaled_dot_product_flash_attention_for_cpu.default", flash_attention, Takes::floats);
   return rows;
 }
 

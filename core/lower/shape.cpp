@@ -140,6 +140,7 @@ std::int64_t slice_count(std::int64_t start, std::int64_t end, std::int64_t step
 }
 
 Lowered slice_scatter(Call& call) {
+  if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
   const Tensor base = call.tensor(0, "self");
   const std::size_t d = Call::dim(call.integer(2, "dim", 0), base.rank());
   const std::int64_t extent = base.sizes[d], step = call.integer(5, "step", 1);
@@ -154,6 +155,7 @@ Lowered slice_scatter(Call& call) {
 }
 
 Lowered select_scatter(Call& call) {
+  if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
   const Tensor base = call.tensor(0, "self");
   const std::size_t d = Call::dim(call.integer(2, "dim"), base.rank());
   std::int64_t at = call.integer(3, "index");
@@ -165,6 +167,7 @@ Lowered select_scatter(Call& call) {
 }
 
 Lowered slice_backward(Call& call) {
+  if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
   const Tensor grad = call.tensor(0, "grad_output");
   const std::size_t d = Call::dim(call.integer(2, "dim"), grad.rank());
   const std::int64_t extent = call.meta().sizes[d], step = call.integer(5, "step", 1);
@@ -174,6 +177,7 @@ Lowered slice_backward(Call& call) {
 }
 
 Lowered select_backward(Call& call) {
+  if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
   const std::size_t d = Call::dim(call.integer(2, "dim"), call.meta().rank());
   std::int64_t at = call.integer(3, "index");
   Sizes sizes = call.meta().sizes;
@@ -188,9 +192,12 @@ Lowered constant_pad(Call& call) {
   const Tensor x = call.tensor(0, "self");
   const trace::TensorMeta& meta = call.meta();
   if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
+  const bool composite = call.node.target == "aten.pad.default";  // (self, pad, mode, value)
+  if (composite && call.text(2, "mode", "constant") != "constant")
+    return declined("padding by " + call.text(2, "mode", "constant"));
   const Sizes pads = call.integers(1, "pad");
   if (meta.rank() != x.rank() || pads.size() > 2 * x.sizes.size()) throw MalformedNode{"more pads than dimensions"};
-  const loop::Scalar value = to_scalar(call.number(2, "value", 0), meta.dtype);
+  const loop::Scalar value = to_scalar(call.number(composite ? 3 : 2, "value", 0), meta.dtype);
   Builder& builder = call.builder;
   const Target target = target_like(builder, meta);
   Sizes before(x.sizes.size(), 0);
@@ -253,6 +260,7 @@ std::vector<Entry> shape_entries() {
           {"aten.slice_backward.default", "shape", slice_backward},
           {"aten.select_backward.default", "shape", select_backward},
           {"aten.constant_pad_nd.default", "shape", constant_pad},
+          {"aten.pad.default", "shape", constant_pad},
           {"aten.repeat.default", "shape", repeat}};
 }
 

@@ -289,7 +289,17 @@ Lowered as_strided(Call& call) {
     empty = empty || sizes[k] == 0;
     last += (sizes[k] - 1) * strides[k];
   }
-  if (!empty && (offset < 0 || last >= buffer.numel()))
+  const bool outside = !empty && (offset < 0 || last >= buffer.numel());
+  // An argument may be part of a larger storage, which only PyTorch knows; what the graph made has no more than itself.
+  if (outside && buffer.input_index < 0 && known->offset == 0) {
+    Lowered bad = declined("");
+    bad.diagnostic = Diagnostic{DiagnosticKind::storage_bounds,
+                                fmt::format("{} reaches element {} of a storage of {}", call.node.target, offset < 0 ? offset : last,
+                                            buffer.numel()),
+                                call.node.name, "sizes, strides and an offset that stay within the tensor's storage"};
+    return bad;
+  }
+  if (outside)
     return declined("as_strided reaches elements of the storage outside of the value");
   Tensor result;
   result.dtype = x.dtype;
