@@ -103,7 +103,7 @@ void KernelWriter::write_nest(const loop::Nest& nest) {
     for (const loop::SymbolUse& use : nest.symbols)
       if (use.statement == statement && use.checked) check_index(nest, use, statement);
     for (const loop::ValueCheck& c : nest.checks)
-      if (c.statement == statement) check_value(nest, c);
+      if (c.statement == statement) check_value(c);
   }
 }
 
@@ -195,14 +195,14 @@ Value KernelWriter::scan(const loop::Nest& nest, const Statement& s, int stateme
   return {assign(fmt::format(FMT_COMPILE("lax.cum{}({}, axis={})"), loop::scan_name(s.scan), text, along), statement), shape, s.dtype, false};
 }
 
-void KernelWriter::check(const loop::Nest& nest, int statement, const std::string& condition, std::string error,
+void KernelWriter::check(trace::NodeId blamed, int statement, const std::string& condition, std::string error,
                          const std::function<std::string(const trace::Node&)>& message) {
   if (!checked_.insert(condition).second) return;
   const std::string name = fmt::format(FMT_COMPILE("check_ptr{}"), checks_.size());
   text_.body.line(fmt::format(FMT_COMPILE("    {}[...] = jnp.reshape(jnp.all({}).astype(jnp.int32), (1, 1))"), name, condition),
                   origin(statement));
   checks_.push_back({name, {}, {1, 1}, DType::i32});
-  const trace::Node& node = graph_.nodes[nest.body[static_cast<std::size_t>(statement)].origin];
+  const trace::Node& node = graph_.nodes[blamed];
   const trace::Frame* frame = node.user_frame();
   text_.checks.push_back(
       {std::move(error), message(node) + (frame == nullptr ? "" : fmt::format(FMT_COMPILE(", {}:{}"), frame->file, frame->line))});
@@ -210,14 +210,15 @@ void KernelWriter::check(const loop::Nest& nest, int statement, const std::strin
 
 void KernelWriter::check_index(const loop::Nest& nest, const loop::SymbolUse& use, int statement) {
   const Value& v = value(use.statement);
-  check(nest, statement, fmt::format(FMT_COMPILE("({0} >= {1}) & ({0} <= {2})"), typed(v), use.low, use.high), "IndexError",
+  const trace::NodeId blamed = use.origin.valid() ? use.origin : nest.body[static_cast<std::size_t>(statement)].origin;
+  check(blamed, statement, fmt::format(FMT_COMPILE("({0} >= {1}) & ({0} <= {2})"), typed(v), use.low, use.high), "IndexError",
         [&](const trace::Node& node) {
           return fmt::format(FMT_COMPILE("index out of range in {} ({}): it must be within {} and {}"), node.name, node.target, use.low, use.high);
         });
 }
 
-void KernelWriter::check_value(const loop::Nest& nest, const loop::ValueCheck& c) {
-  check(nest, c.statement, typed(value(c.statement)) + (c.message.empty() ? " != 0" : ""), "RuntimeError",
+void KernelWriter::check_value(const loop::ValueCheck& c) {
+  check(c.origin, c.statement, typed(value(c.statement)) + (c.message.empty() ? " != 0" : ""), "RuntimeError",
         [&](const trace::Node& node) {
           return fmt::format(FMT_COMPILE("{} in {} ({})"), c.message.empty() ? "ZeroDivisionError: integer division by zero" : c.message,
                              node.name, node.target);

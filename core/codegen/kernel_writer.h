@@ -124,12 +124,12 @@ class KernelWriter {
   Shape region_shape(loop::BufferId buffer, const index::Plan& plan) const;
 
   /// A flag that holds 1 where `condition` holds everywhere.
-  void check(const loop::Nest& nest, int statement, const std::string& condition, std::string error,
+  void check(trace::NodeId blamed, int statement, const std::string& condition, std::string error,
              const std::function<std::string(const trace::Node&)>& message);
 
   void check_index(const loop::Nest& nest, const loop::SymbolUse& use, int statement);
 
-  void check_value(const loop::Nest& nest, const loop::ValueCheck& c);
+  void check_value(const loop::ValueCheck& c);
 
   const trace::Graph& graph_;
   const loop::Program& program_;

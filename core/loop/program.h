@@ -88,12 +88,14 @@ struct SymbolUse {
   int statement = -1;
   std::int64_t low = 0, high = 0;
   bool checked = false;
+  trace::NodeId origin;  ///< the node that indexes
 };
 
 /// A value that PyTorch checks and a kernel cannot raise for: the kernel stores a flag, `call` raises.
 struct ValueCheck {
-  int statement = -1;  ///< must not be 0 anywhere: the divisor of an integer division
-  std::string message;  ///< what PyTorch says, if not that an integer was divided by zero
+  int statement = -1;    ///< must not be 0 anywhere: the divisor of an integer division, or a condition
+  std::string message;   ///< what PyTorch says, if not that an integer was divided by zero
+  trace::NodeId origin;  ///< the node that PyTorch would raise in
 };
 
 /// A loop nest: `axes` in order, some of them reduced. Every value has one dimension an axis (1 where it does not

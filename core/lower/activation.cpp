@@ -177,11 +177,11 @@ Lowered glu(Call& call) {
 
 std::vector<Entry> activation_entries() {
   std::vector<Entry> rows;
-  const auto add = [&](std::string_view op, Family f) { rows.push_back({op, "activation", f}); };
+  const auto add = [&](std::string_view op, Family f, Takes takes = Takes::of_family) { rows.push_back({op, "activation", f, takes}); };
   add("aten.gelu.default", gelu);
-  add("aten.relu.default", relu);
-  add("aten.relu6.default", relu6);
-  add("aten.hardtanh.default", hardtanh);
+  add("aten.relu.default", relu, Takes::numbers);
+  add("aten.relu6.default", relu6, Takes::numbers);
+  add("aten.hardtanh.default", hardtanh, Takes::numbers);
   add("aten.silu.default", silu);
   add("aten.leaky_relu.default", leaky_relu);
   add("aten.elu.default", elu);

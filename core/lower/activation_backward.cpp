@@ -221,10 +221,10 @@ std::vector<Entry> activation_backward_entries() {
   const auto add = [&](std::string_view op, Family f) { rows.push_back({op, "activation", f}); };
   add("aten.gelu_backward.default", gelu_backward);
   add("aten.silu_backward.default", silu_backward);
-  add("aten.threshold_backward.default", threshold_backward);
+  add("aten.threshold_backward.default", threshold_backward, Takes::numbers);
   add("aten.tanh_backward.default", tanh_backward);
   add("aten.sigmoid_backward.default", sigmoid_backward);
-  add("aten.native_dropout_backward.default", dropout_backward);
+  add("aten.native_dropout_backward.default", dropout_backward, Takes::kernel);
   add("aten._prelu_kernel_backward.default", prelu_backward);
   add("aten.elu_backward.default", elu_backward);
   add("aten.leaky_relu_backward.default", leaky_relu_backward);

@@ -166,7 +166,7 @@ index::Expression NestBuilder::symbol(int value, std::int64_t low, std::int64_t 
   symbol.low = low;
   symbol.high = std::max(low, high);  // an axis of extent 0 has no legal index: the check of any then raises
   const index::SymbolId id = builder_.context().add_symbol(symbol);
-  nest_.symbols.push_back({id, value, low, high, checked});
+  nest_.symbols.push_back({id, value, low, high, checked, nest_.origin});
   return builder_.context().of(id);
 }
 

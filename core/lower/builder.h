@@ -71,9 +71,9 @@ class NestBuilder {
   index::Expression known_symbol(int value, std::int64_t low, std::int64_t high) { return symbol(value, low, high, false); }
 
   /// The value is an integer divisor: PyTorch raises if it is 0 anywhere.
-  void check_nonzero(int value) { nest_.checks.push_back({value, {}}); }
+  void check_nonzero(int value) { nest_.checks.push_back({value, {}, nest_.origin}); }
   /// PyTorch raises a RuntimeError with `message` where the condition does not hold.
-  void check(int condition, std::string message) { nest_.checks.push_back({condition, std::move(message)}); }
+  void check(int condition, std::string message) { nest_.checks.push_back({condition, std::move(message), nest_.origin}); }
 
   int cast(int value, DType dtype);
   int compute(loop::ComputeOp op, DType dtype, std::vector<int> operands);
@@ -223,7 +223,8 @@ double as_double(const loop::Scalar& scalar);
 
 using Family = Lowered (*)(Call& call);
 
-/// Element types of an operator's first tensor argument (of its result, if it has none), for the operator table.
+/// Element types of the tensor that carries an operator's values (of its result, if none does), for the operator table.
+/// Those among them that PyTorch takes are meant.
 enum class Takes : std::uint8_t {
   of_family,  ///< views: any; normalisations and activations: floats; library: numbers; the others: kernel
   any,        ///< those that no kernel holds too: an index map does not look at elements

@@ -232,7 +232,7 @@ Lowered triangle(Call& call) {
 
 std::vector<Entry> creation_entries() {
   std::vector<Entry> rows;
-  const auto add = [&](std::string_view op, Family f) { rows.push_back({op, "creation", f}); };
+  const auto add = [&](std::string_view op, Family f, Takes takes = Takes::of_family) { rows.push_back({op, "creation", f, takes}); };
   add("aten.full.default", fill<1>);
   add("aten.full_like.default", fill<1>);
   add("aten.fill.Scalar", fill<1>);

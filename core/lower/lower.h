@@ -36,7 +36,7 @@ struct OperatorRow {
   std::string_view family;  ///< `pointwise`, `reduction`, ...
   /// What becomes of it where its arguments allow; none: a graph that holds it is refused.
   std::optional<loop::Outcome> outcome;
-  std::vector<DType> dtypes;  ///< of its first tensor argument, or of its result; those that PyTorch takes as well
+  std::vector<DType> dtypes;  ///< of the tensor that carries its values, or of its result; those that PyTorch takes as well
   std::string_view why;       ///< for torch and refused ones
   [[nodiscard]] std::string_view outcome_text() const;  ///< `kernel`, `view`, `library`, `torch` or `unsupported`
 };

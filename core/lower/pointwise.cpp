@@ -85,6 +85,17 @@ int floor_divide(NestBuilder& nest, int a, int b) {
   return nest.where(nest.compare(ComputeOp::eq, b, zero), exact, rounded);
 }
 
+/// An integer division by the number 0 raises in eager whatever the data is, unless there is none.
+std::optional<Lowered> refuse_zero(const Call& call, const Operand& divisor) {
+  if (divisor.tensor || !is_integer(call.meta().dtype) || call.meta().numel() == 0 ||
+      as_double(convert(divisor.scalar, call.meta().dtype)) != 0)
+    return std::nullopt;
+  Lowered bad = declined("");
+  bad.diagnostic = Diagnostic{DiagnosticKind::invalid_argument, std::string(call.node.target) + " divides integers by 0",
+                              call.node.name, "a divisor that is not 0, or a float dividend"};
+  return bad;
+}
+
 Lowered divide(Call& call) {
   if (!kernel_operands(call)) return declined_dtype();
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
@@ -92,6 +103,8 @@ Lowered divide(Call& call) {
                                    call.node.target == "aten.floor_divide.Scalar"
                                ? "floor"
                                : call.text(2, "rounding_mode");
+  if (!mode.empty())
+    if (std::optional<Lowered> bad = refuse_zero(call, b)) return *bad;
   const DType result = call.meta().dtype, c = compute_dtype(result);
   return emit(call, [&](NestBuilder& nest) {
     const auto [left, right] = values(nest, a, b, c);
@@ -110,12 +123,40 @@ template <ComputeOp op>
 Lowered remainder(Call& call) {
   if (!kernel_operands(call)) return declined_dtype();
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
+  if (std::optional<Lowered> bad = refuse_zero(call, b)) return *bad;
   const DType c = compute_dtype(call.meta().dtype);
   return emit(call, [&](NestBuilder& nest) {
     const auto [left, right] = values(nest, a, b, c);
     if (is_integer(c)) nest.check_nonzero(right);
     return nest.op(op, left, right);
   });
+}
+
+/// diff(x, n, dim): neighbours' differences, n times over; bools by exclusive or.
+Lowered diff(Call& call) {
+  if (!kernel_operands(call)) return declined_dtype();
+  if (call.has(3, "prepend") || call.has(4, "append")) return declined("differences of a tensor with more put beside it");
+  Tensor x = call.tensor(0, "self");
+  const std::int64_t times = call.integer(1, "n", 1);
+  if (x.rank() == 0) throw MalformedNode{"differences of a scalar"};
+  const std::size_t d = Call::dim(call.integer(2, "dim", -1), x.rank());
+  if (times < 1 || x.sizes[d] - times != call.meta().sizes[d]) return declined("differences of more neighbours than there are");
+  const DType dtype = call.meta().dtype, c = compute_dtype(dtype);
+  for (std::int64_t k = 0; k < times; ++k) {
+    Sizes sizes = x.sizes;
+    --sizes[d];
+    x = call.builder.pointwise(
+        call.node.name, sizes, dtype,
+        [&](NestBuilder& nest) {
+          Index next = nest.index();
+          next[d] = call.builder.context().add(next[d], call.builder.context().constant(1));
+          const int after = nest.cast(nest.load_at(x, next), c), before = nest.cast(nest.load_at(x, nest.index()), c);
+          return is_bool(c) ? nest.op(ComputeOp::logical_xor, after, before) : nest.sub(after, before);
+        },
+        k + 1 == times ? &call.meta() : nullptr);
+  }
+  call.define(x);
+  return as_kernel();
 }
 
 Lowered power(Call& call) {
@@ -294,7 +335,7 @@ Lowered lerp(Call& call) {
 
 std::vector<Entry> pointwise_entries() {
   std::vector<Entry> rows;
-  const auto add = [&](std::string_view op, Family f) { rows.push_back({op, "pointwise", f}); };
+  const auto add = [&](std::string_view op, Family f, Takes takes = Takes::of_family) { rows.push_back({op, "pointwise", f, takes}); };
   add("aten.sin.default", float_unary<ComputeOp::sin>);
   add("aten.cos.default", float_unary<ComputeOp::cos>);
   add("aten.tan.default", float_unary<ComputeOp::tan>);
@@ -323,12 +364,12 @@ std::vector<Entry> pointwise_entries() {
   add("aten.digamma.default", float_unary<ComputeOp::digamma>);
   add("aten.sigmoid.default", float_unary<ComputeOp::sigmoid>);
   add("aten.reciprocal.default", reciprocal);
-  add("aten.neg.default", same_unary<ComputeOp::neg, false>);
-  add("aten.abs.default", same_unary<ComputeOp::abs, false>);
+  add("aten.neg.default", same_unary<ComputeOp::neg, false>, Takes::numbers);
+  add("aten.abs.default", same_unary<ComputeOp::abs, false>, Takes::numbers);
   add("aten.floor.default", same_unary<ComputeOp::floor, true>);
-  add("aten.ceil.default", same_unary<ComputeOp::ceil, true>);
-  add("aten.trunc.default", same_unary<ComputeOp::trunc, true>);
-  add("aten.round.default", same_unary<ComputeOp::round, true>);
+  add("aten.ceil.default", same_unary<ComputeOp::ceil, true>, Takes::numbers);
+  add("aten.trunc.default", same_unary<ComputeOp::trunc, true>, Takes::numbers);
+  add("aten.round.default", same_unary<ComputeOp::round, true>, Takes::numbers);
   add("aten.sign.default", sign);
   add("aten.sgn.default", sign);
   add("aten.frac.default", frac);
@@ -337,22 +378,23 @@ std::vector<Entry> pointwise_entries() {
   add("aten.isinf.default", predicate<ComputeOp::isinf>);
   add("aten.isfinite.default", predicate<ComputeOp::isfinite>);
   for (std::string_view op : {"aten.add.Tensor", "aten.add.Scalar"}) add(op, add_sub<false, false>);
-  for (std::string_view op : {"aten.sub.Tensor", "aten.sub.Scalar"}) add(op, add_sub<true, false>);
-  for (std::string_view op : {"aten.rsub.Tensor", "aten.rsub.Scalar"}) add(op, add_sub<true, true>);
+  for (std::string_view op : {"aten.sub.Tensor", "aten.sub.Scalar"}) add(op, add_sub<true, false>, Takes::numbers);
+  for (std::string_view op : {"aten.rsub.Tensor", "aten.rsub.Scalar"}) add(op, add_sub<true, true>, Takes::numbers);
   for (std::string_view op : {"aten.mul.Tensor", "aten.mul.Scalar"}) add(op, arithmetic<ComputeOp::mul>);
   for (std::string_view op : {"aten.div.Tensor", "aten.div.Scalar", "aten.div.Tensor_mode", "aten.div.Scalar_mode",
                               "aten.true_divide.Tensor", "aten.floor_divide.default", "aten.floor_divide.Scalar"})
     add(op, divide);
-  add("aten.maximum.default", arithmetic<ComputeOp::maximum>);
-  add("aten.minimum.default", arithmetic<ComputeOp::minimum>);
+  for (std::string_view op : {"aten.maximum.default", "aten.max.other"}) add(op, arithmetic<ComputeOp::maximum>);
+  for (std::string_view op : {"aten.minimum.default", "aten.min.other"}) add(op, arithmetic<ComputeOp::minimum>);
+  add("aten.diff.default", diff);
   add("aten.atan2.default", arithmetic<ComputeOp::atan2>);
-  add("aten.hypot.default", arithmetic<ComputeOp::hypot>);
+  add("aten.hypot.default", arithmetic<ComputeOp::hypot>, Takes::floats);
   add("aten.copysign.Tensor", arithmetic<ComputeOp::copysign>);
   add("aten.copysign.Scalar", arithmetic<ComputeOp::copysign>);
   for (std::string_view op : {"aten.fmod.Tensor", "aten.fmod.Scalar"}) add(op, remainder<ComputeOp::rem_trunc>);
   for (std::string_view op : {"aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor"})
-    add(op, remainder<ComputeOp::rem_floor>);
-  for (std::string_view op : {"aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor", "aten.pow.Scalar"}) add(op, power);
+    add(op, remainder<ComputeOp::rem_floor>, op.ends_with(".Scalar") ? Takes::of_family : Takes::numbers);
+  for (std::string_view op : {"aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor", "aten.pow.Scalar"}) add(op, power, op.ends_with(".Tensor_Tensor") ? Takes::numbers : Takes::of_family);
   for (std::string_view op : {"aten.eq.Tensor", "aten.eq.Scalar"}) add(op, comparison<ComputeOp::eq>);
   for (std::string_view op : {"aten.ne.Tensor", "aten.ne.Scalar"}) add(op, comparison<ComputeOp::ne>);
   for (std::string_view op : {"aten.lt.Tensor", "aten.lt.Scalar"}) add(op, comparison<ComputeOp::lt>);
@@ -365,31 +407,31 @@ std::vector<Entry> pointwise_entries() {
   add("aten.logical_not.default", logical_not);
   for (std::string_view op : {"aten.bitwise_and.Tensor", "aten.bitwise_and.Scalar", "aten.bitwise_and.Scalar_Tensor",
                               "aten.__and__.Tensor", "aten.__and__.Scalar"})
-    add(op, bitwise<ComputeOp::bitwise_and>);
+    add(op, bitwise<ComputeOp::bitwise_and>, Takes::integral);
   for (std::string_view op : {"aten.bitwise_or.Tensor", "aten.bitwise_or.Scalar", "aten.bitwise_or.Scalar_Tensor",
                               "aten.__or__.Tensor", "aten.__or__.Scalar"})
-    add(op, bitwise<ComputeOp::bitwise_or>);
+    add(op, bitwise<ComputeOp::bitwise_or>, Takes::integral);
   for (std::string_view op : {"aten.bitwise_xor.Tensor", "aten.bitwise_xor.Scalar", "aten.bitwise_xor.Scalar_Tensor",
                               "aten.__xor__.Tensor", "aten.__xor__.Scalar"})
-    add(op, bitwise<ComputeOp::bitwise_xor>);
+    add(op, bitwise<ComputeOp::bitwise_xor>, Takes::integral);
   for (std::string_view op : {"aten.bitwise_left_shift.Tensor", "aten.bitwise_left_shift.Tensor_Scalar",
                               "aten.bitwise_left_shift.Scalar_Tensor",
                               "aten.__lshift__.Tensor", "aten.__lshift__.Scalar"})
-    add(op, bitwise<ComputeOp::shift_left>);
+    add(op, bitwise<ComputeOp::shift_left>, op.ends_with(".Tensor") ? Takes::integers : Takes::integral);
   for (std::string_view op : {"aten.bitwise_right_shift.Tensor", "aten.bitwise_right_shift.Tensor_Scalar",
                               "aten.bitwise_right_shift.Scalar_Tensor",
                               "aten.__rshift__.Tensor", "aten.__rshift__.Scalar"})
-    add(op, bitwise<ComputeOp::shift_right>);
-  add("aten.bitwise_not.default", bitwise_not);
+    add(op, bitwise<ComputeOp::shift_right>, op.ends_with(".Tensor") ? Takes::integers : Takes::integral);
+  add("aten.bitwise_not.default", bitwise_not, Takes::integral);
   for (std::string_view op : {"aten.clamp.default", "aten.clamp.Tensor", "aten.clamp_min.default", "aten.clamp_min.Tensor",
                               "aten.clamp_max.default", "aten.clamp_max.Tensor"})
     add(op, clamp);
   for (std::string_view op : {"aten.where.self", "aten.where.ScalarOther", "aten.where.ScalarSelf", "aten.where.Scalar"})
     add(op, where);
   for (std::string_view op : {"aten.masked_fill.Scalar", "aten.masked_fill.Tensor"}) add(op, masked_fill);
-  add("aten.addcmul.default", addc<false>);
-  add("aten.addcdiv.default", addc<true>);
-  for (std::string_view op : {"aten.lerp.Scalar", "aten.lerp.Tensor"}) add(op, lerp);
+  add("aten.addcmul.default", addc<false>, Takes::numbers);
+  add("aten.addcdiv.default", addc<true>, Takes::floats);
+  for (std::string_view op : {"aten.lerp.Scalar", "aten.lerp.Tensor"}) add(op, lerp, Takes::floats);
   return rows;
 }
 

@@ -279,22 +279,22 @@ Lowered without_nan(Call& call) {
 
 std::vector<Entry> reduction_entries() {
   std::vector<Entry> rows;
-  const auto add = [&](std::string_view op, Family f) { rows.push_back({op, "reduction", f}); };
+  const auto add = [&](std::string_view op, Family f, Takes takes = Takes::of_family) { rows.push_back({op, "reduction", f, takes}); };
   for (std::string_view op : {"aten.sum.default", "aten.sum.dim_IntList"}) add(op, sum);
-  for (std::string_view op : {"aten.mean.default", "aten.mean.dim"}) add(op, mean);
+  for (std::string_view op : {"aten.mean.default", "aten.mean.dim"}) add(op, mean, Takes::floats);
   for (std::string_view op : {"aten.prod.default", "aten.prod.dim_int"}) add(op, prod);
   for (std::string_view op : {"aten.amax.default", "aten.max.default"}) add(op, extremum<ReduceOp::max>);
   for (std::string_view op : {"aten.amin.default", "aten.min.default"}) add(op, extremum<ReduceOp::min>);
   add("aten.max.dim", extremum_with_index<ReduceOp::max, ReduceOp::argmax>);
   add("aten.min.dim", extremum_with_index<ReduceOp::min, ReduceOp::argmin>);
-  add("aten.argmax.default", arg_extremum<ReduceOp::argmax>);
-  add("aten.argmin.default", arg_extremum<ReduceOp::argmin>);
+  add("aten.argmax.default", arg_extremum<ReduceOp::argmax>, Takes::numbers);
+  add("aten.argmin.default", arg_extremum<ReduceOp::argmin>, Takes::numbers);
   for (std::string_view op : {"aten.any.default", "aten.any.dim", "aten.any.dims"}) add(op, any_all<ReduceOp::any>);
   for (std::string_view op : {"aten.all.default", "aten.all.dim", "aten.all.dims"}) add(op, any_all<ReduceOp::all>);
-  for (std::string_view op : {"aten.var.default", "aten.var.dim", "aten.var.correction"}) add(op, variance<false, false>);
-  for (std::string_view op : {"aten.std.default", "aten.std.dim", "aten.std.correction"}) add(op, variance<true, false>);
+  for (std::string_view op : {"aten.var.default", "aten.var.dim", "aten.var.correction"}) add(op, variance<false, false>, Takes::floats);
+  for (std::string_view op : {"aten.std.default", "aten.std.dim", "aten.std.correction"}) add(op, variance<true, false>, Takes::floats);
   for (std::string_view op : {"aten.var_mean.default", "aten.var_mean.dim", "aten.var_mean.correction"})
-    add(op, variance<false, true>);
+    add(op, variance<false, true>, Takes::floats);
   for (std::string_view op : {"aten.std_mean.default", "aten.std_mean.dim", "aten.std_mean.correction"})
     add(op, variance<true, true>);
   add("aten.logsumexp.default", logsumexp);

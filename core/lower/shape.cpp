@@ -109,6 +109,7 @@ std::int64_t slice_count(std::int64_t start, std::int64_t end, std::int64_t step
 }
 
 Lowered slice_scatter(Call& call) {
+  if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
   const Tensor base = call.tensor(0, "self");
   const std::size_t d = Call::dim(call.integer(2, "dim", 0), base.rank());
   const std::int64_t extent = base.sizes[d], step = call.integer(5, "step", 1);
@@ -123,6 +124,7 @@ Lowered slice_scatter(Call& call) {
 }
 
 Lowered select_scatter(Call& call) {
+  if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
   const Tensor base = call.tensor(0, "self");
   const std::size_t d = Call::dim(call.integer(2, "dim"), base.rank());
   std::int64_t at = call.integer(3, "index");
@@ -134,6 +136,7 @@ Lowered select_scatter(Call& call) {
 }
 
 Lowered slice_backward(Call& call) {
+  if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
   const Tensor grad = call.tensor(0, "grad_output");
   const std::size_t d = Call::dim(call.integer(2, "dim"), grad.rank());
   const std::int64_t extent = call.meta().sizes[d], step = call.integer(5, "step", 1);
@@ -143,6 +146,7 @@ Lowered slice_backward(Call& call) {
 }
 
 Lowered select_backward(Call& call) {
+  if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
   const std::size_t d = Call::dim(call.integer(2, "dim"), call.meta().rank());
   std::int64_t at = call.integer(3, "index");
   Sizes sizes = call.meta().sizes;

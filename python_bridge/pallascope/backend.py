@@ -104,6 +104,11 @@ def compile_graph(
     except PallascopeError as error:
         raise CompileError(error.kind, error.message, error.where, error.remedy) from None
     _check_writes(gm)
+    for index, value in enumerate(example_inputs):
+        if isinstance(value, torch.Tensor) and value.is_nested:
+            raise CompileError(
+                "unsupported", f"argument {index} of the compiled function is a nested tensor", "", "pad it to a dense one"
+            )
     names = _input_names(gm)
 
     def compiler(kind: str) -> Callable[..., Any]:

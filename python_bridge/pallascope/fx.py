@@ -3,7 +3,8 @@
 `convert` writes down what FX recorded and changes nothing: in-place operators stay, no operator is
 decomposed. Three things are folded because the format has no word for them: `operator.getitem` (a node
 defines all of its outputs), Python constants that reach the graph as inputs, and
-`wrap_with_set_grad_enabled`, whose body is put in its place because the gradient mode does not change values.
+`wrap_with_set_grad_enabled`, whose body is put in its place because the gradient mode does not change values; so is
+that of a `wrap_with_autocast` which is switched off.
 """
 
 from __future__ import annotations
@@ -488,10 +489,12 @@ class _Converter:
 
     def higher_order(self, node: torch.fx.Node, target: Any) -> None:
         name = _target_name(target)
-        if name == "wrap_with_set_grad_enabled":
-            body = self.env.get(node.args[1]) if isinstance(node.args[1], torch.fx.Node) else None
+        # The flags before the body: (enabled), and (device, dtype, enabled, cache) of an autocast.
+        flags = {"wrap_with_set_grad_enabled": 1, "wrap_with_autocast": 4}.get(name)
+        if flags is not None and not (flags == 4 and node.args[2] is not False):
+            body = self.env.get(node.args[flags]) if isinstance(node.args[flags], torch.fx.Node) else None
             if isinstance(body, torch.fx.GraphModule):
-                operands = [self.env[a] if isinstance(a, torch.fx.Node) else a for a in node.args[2:]]
+                operands = [self.env[a] if isinstance(a, torch.fx.Node) else a for a in node.args[flags + 1 :]]
                 self.env[node] = self.inline(body, operands)
                 return
         remedy = "write the model without it, or compile around it"

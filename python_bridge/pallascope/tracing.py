@@ -143,9 +143,18 @@ def trace(
             "host_error",
             f"torch.export cannot trace '{name}': {_first_line(error)}",
             _where_in(error),
-            "torch.export needs a function of tensors without control flow on their values",
+            _trace_remedy(error),
         ) from error
     return from_exported(exported, name)
+
+
+def _trace_remedy(error: BaseException) -> str:
+    kind = type(error).__name__
+    if kind == "UnsupportedFakeTensorException":
+        return "use dense tensors of an unquantized dtype"
+    if isinstance(error, (IndexError, ValueError, RuntimeError)) and type(error).__module__ == "builtins":
+        return "correct the call: PyTorch refuses these arguments, with or without Pallascope"
+    return "torch.export needs a function of tensors without control flow on their values"
 
 
 def _distinct(tree: Any) -> Any:

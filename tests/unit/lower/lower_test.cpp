@@ -360,6 +360,65 @@ TEST(Library, AProductOverNothingIsZero) {
   EXPECT_TRUE(std::holds_alternative<NestId>(program->steps[loop::StepId(0)].content));
 }
 
+TEST(Intake, IntegerDivisionByTheNumberZero) {
+  for (const char* op : {"aten.floor_divide.Scalar", "aten.remainder.Scalar", "aten.fmod.Scalar"}) {
+    const auto divided = [&](const std::string& meta, const std::string& divisor) {
+      return lower(GraphText().in("x", meta).op("q", op, "%x, " + divisor, meta).out("q").graph());
+    };
+    const auto refused = divided("i64[4]", "0");
+    ASSERT_FALSE(refused.ok()) << op;
+    EXPECT_EQ(refused.error().kind, DiagnosticKind::invalid_argument);
+    EXPECT_NE(refused.error().message.find("divides integers by 0"), std::string::npos);
+    EXPECT_TRUE(refused.error().where.starts_with("q"));
+    EXPECT_FALSE(refused.error().remedy.empty());
+    EXPECT_TRUE(divided("i64[4]", "2").ok()) << op;
+    EXPECT_TRUE(divided("f32[4]", "0").ok()) << op;
+    EXPECT_TRUE(divided("i64[0]", "0").ok()) << "there is nothing to divide";
+  }
+}
+
+TEST(Intake, ViewsOutsideOfTheirStorage) {
+  const auto viewed = [](const std::string& args, const std::string& meta) {
+    return lower(GraphText()
+                     .in("x", "f32[20]")
+                     .op("y", "aten.neg.default", "%x", "f32[20]")
+                     .op("v", "aten.as_strided.default", "%y, " + args, meta)
+                     .out("v")
+                     .graph());
+  };
+  EXPECT_TRUE(viewed("[4, 5], [5, 1]", "f32[4,5]").ok());
+  EXPECT_TRUE(viewed("[2], [1], 18", "f32[2]").ok());
+  for (const auto& [args, meta] : {std::pair{"[10, 10], [10, 1]", "f32[10,10]"}, std::pair{"[3], [1], 18", "f32[3]"}}) {
+    const auto refused = viewed(args, meta);
+    ASSERT_FALSE(refused.ok()) << args;
+    EXPECT_EQ(refused.error().kind, DiagnosticKind::storage_bounds);
+    EXPECT_TRUE(refused.error().where.starts_with("v"));
+  }
+  const auto mismatch = viewed("[2, 2], [1]", "f32[2,2]");
+  ASSERT_FALSE(mismatch.ok());
+  EXPECT_EQ(mismatch.error().kind, DiagnosticKind::malformed_graph);
+}
+
+TEST(Intake, MetasThatDoNotFollowFromTheirArguments) {
+  const auto refused = [](const std::string& op, const std::string& args, const std::string& meta) {
+    return !lower(GraphText().in("x", "f32[4,5]").op("v", op, args, meta).out("v").graph()).ok();
+  };
+  EXPECT_TRUE(refused("aten.select.int", "%x, 0, 9", "f32[5]"));
+  EXPECT_TRUE(refused("aten.slice.Tensor", "%x, 0, 2, 4", "f32[3,5]"));
+  EXPECT_TRUE(refused("aten.narrow.default", "%x, 0, 2, 3", "f32[3,5]"));
+  EXPECT_TRUE(refused("aten.unfold.default", "%x, 0, 5, 1", "f32[1,5,5]"));
+  EXPECT_TRUE(refused("aten.view.default", "%x, [3, 5]", "f32[3,5]"));
+  EXPECT_TRUE(refused("aten.expand.default", "%x, [3, 5]", "f32[3,5]"));
+  EXPECT_FALSE(refused("aten.narrow.default", "%x, 0, 2, 2", "f32[2,5]"));
+}
+
+TEST(Table, SaysWhatBecomesOfEachRow) {
+  for (const OperatorRow& row : operator_table()) {
+    EXPECT_EQ(row.dtypes.empty(), !row.outcome || *row.outcome == loop::Outcome::torch) << row.op;
+    EXPECT_EQ(row.why.empty(), !row.dtypes.empty()) << row.op;
+  }
+}
+
 TEST(Table, NamesEachOverloadOnceWithItsFamily) {
   std::set<std::string_view> seen;
   const std::vector<OperatorRow> rows = operator_table();
