@@ -218,7 +218,7 @@ Lowered glu_backward(Call& call) {
 
 std::vector<Entry> activation_backward_entries() {
   std::vector<Entry> rows;
-  const auto add = [&](std::string_view op, Family f) { rows.push_back({op, "activation", f}); };
+  const auto add = [&](std::string_view op, Family f, Takes takes = Takes::of_family) { rows.push_back({op, "activation", f, takes}); };
   add("aten.gelu_backward.default", gelu_backward);
   add("aten.silu_backward.default", silu_backward);
   add("aten.threshold_backward.default", threshold_backward, Takes::numbers);

@@ -126,13 +126,6 @@ Lowered batch_norm_functional(Call& call) {
   return batch_norm_of(call, {true, call.boolean(5, "training", true), call.number(6, "momentum", 0.1), call.number(7, "eps", 1e-5), true});
 }
 
-/// (input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled), as torch.export has it. One
-/// that changes running statistics became `batch_norm_functional` before.
-Lowered batch_norm_composite(Call& call) {
-  const bool training = call.boolean(5, "training");
-  return batch_norm_of(call, {!training, training, call.number(6, "momentum", 0.1), call.number(7, "eps", 1e-5), false});
-}
-
 /// (input, weight, bias, training, momentum, eps)
 Lowered batch_norm_no_stats(Call& call) {
   if (!call.boolean(3, "training", true)) return declined("a batch norm without statistics outside of training");
