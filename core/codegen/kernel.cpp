@@ -102,7 +102,7 @@ void KernelWriter::write_nest(const loop::Nest& nest) {
     for (const loop::SymbolUse& use : nest.symbols)
       if (use.statement == statement && use.checked) check_index(nest, use, statement);
     for (const loop::ValueCheck& c : nest.checks)
-      if (c.statement == statement) check_divisor(nest, statement);
+      if (c.statement == statement) check_value(nest, c);
   }
 }
 
@@ -206,11 +206,19 @@ void KernelWriter::check_index(const loop::Nest& nest, const loop::SymbolUse& us
         });
 }
 
-void KernelWriter::check_divisor(const loop::Nest& nest, int statement) {
-  check(nest, statement, typed(value(statement)) + " != 0", "RuntimeError", [](const trace::Node& node) {
-    return fmt::format("ZeroDivisionError: integer division by zero in {} ({})", node.name, node.target);
+void KernelWriter::check_value(const loop::Nest& nest, const loop::ValueCheck& c) {
+  const Value& v = value(c.statement);
+  if (!c.message.empty() && is_bool(v.dtype)) {
+    check(nest, c.statement, typed(v), "RuntimeError",
+          [&](const trace::Node& node) { return fmt::format("{} in {} ({})", c.message, node.name, node.target); });
+    return;
+  }
+  check(nest, c.statement, typed(v) + " != 0", "RuntimeError", [&](const trace::Node& node) {
+    const std::string what = c.message.empty() ? "ZeroDivisionError: integer division by zero" : c.message;
+    return fmt::format("{} in {} ({})", what, node.name, node.target);
   });
 }
+
 std::string literal_text(const loop::Scalar& scalar, DType dtype) {
   if (is_bool(dtype)) {
     const bool truth = std::visit([](auto v) { return v != 0; }, scalar);

@@ -129,7 +129,7 @@ class KernelWriter {
 
   void check_index(const loop::Nest& nest, const loop::SymbolUse& use, int statement);
 
-  void check_divisor(const loop::Nest& nest, int statement);
+  void check_value(const loop::Nest& nest, const loop::ValueCheck& c);
 
   const trace::Graph& graph_;
   const loop::Program& program_;

@@ -92,7 +92,8 @@ struct SymbolUse {
 
 /// A value that PyTorch checks and a kernel cannot raise for: the kernel stores a flag, `call` raises.
 struct ValueCheck {
-  int statement = -1;  ///< must not be 0 anywhere: the divisor of an integer division
+  int statement = -1;   ///< must not be 0 (or false) anywhere
+  std::string message;  ///< what PyTorch says where it is; empty for the divisor of an integer division
 };
 
 /// A loop nest: `axes` in order, some of them reduced. Every value has one dimension an axis (1 where it does not

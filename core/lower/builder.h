@@ -71,7 +71,9 @@ class NestBuilder {
   index::Expression known_symbol(int value, std::int64_t low, std::int64_t high) { return symbol(value, low, high, false); }
 
   /// The value is an integer divisor: PyTorch raises if it is 0 anywhere.
-  void check_nonzero(int value) { nest_.checks.push_back({value}); }
+  void check_nonzero(int value) { nest_.checks.push_back({value, {}}); }
+  /// PyTorch raises a RuntimeError with `message` where the value is false.
+  void check_true(int value, std::string message) { nest_.checks.push_back({value, std::move(message)}); }
 
   int cast(int value, DType dtype);
   int compute(loop::ComputeOp op, DType dtype, std::vector<int> operands);
