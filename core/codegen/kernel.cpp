@@ -218,7 +218,7 @@ void KernelWriter::check_index(const loop::Nest& nest, const loop::SymbolUse& us
 }
 
 void KernelWriter::check_value(const loop::ValueCheck& c) {
-  check(c.origin, c.statement, typed(value(c.statement)) + (c.message.empty() ? " != 0" : ""), "RuntimeError",
+  check(c.origin, c.statement, typed(value(c.statement)) + (is_bool(value(c.statement).dtype) ? "" : " != 0"), "RuntimeError",
         [&](const trace::Node& node) {
           return fmt::format(FMT_COMPILE("{} in {} ({})"), c.message.empty() ? "ZeroDivisionError: integer division by zero" : c.message,
                              node.name, node.target);

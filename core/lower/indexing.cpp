@@ -137,9 +137,25 @@ Lowered one_hot(Call& call) {
   if (x.dtype != DType::i64 || meta.rank() != x.rank() + 1) return declined_dtype();
   call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
     const int value = nest.load_at(x, Index(nest.index().begin(), nest.index().end() - 1));
-    nest.symbol(value, 0, meta.sizes.back() - 1);
+    const int low = nest.compare(ComputeOp::ge, value, nest.constant(std::int64_t{0}, DType::i64));
+    const int high = nest.compare(ComputeOp::lt, value, nest.constant(meta.sizes.back(), DType::i64));
+    nest.check(low, "Class values must be non-negative.");
+    nest.check(high, "Class values must be smaller than num_classes.");
     return nest.cast(nest.compare(ComputeOp::eq, value, nest.index_value(nest.index().back(), DType::i64)), DType::i64);
   }));
+  return as_kernel();
+}
+
+/// _assert_async(x, message): a check and no value.
+Lowered assertion(Call& call) {
+  const Tensor x = call.tensor(0, "self");
+  if (!is_kernel_dtype(x.dtype) || element_count(x.sizes) != 1) return declined_dtype();
+  const std::string message = call.text(1, "assert_msg", "Expected Tensor with single nonzero value, but got zero");
+  call.builder.pointwise(call.node.name, x.sizes, DType::b8, [&](NestBuilder& nest) {
+    const int value = nest.cast(nest.load(x), DType::b8);
+    nest.check(value, message);
+    return value;
+  });
   return as_kernel();
 }
 
@@ -265,6 +281,8 @@ std::vector<Entry> indexing_entries() {
           {"aten.take.default", "indexing", take},
           {"aten.take_along_dim.default", "indexing", take_along_dim},
           {"aten.one_hot.default", "indexing", one_hot},
+          {"aten._assert_async.default", "indexing", assertion},
+          {"aten._assert_async.msg", "indexing", assertion},
           {"aten.index.Tensor", "indexing", index_tensor},
           {"aten._unsafe_index.Tensor", "indexing", index_tensor},
           {"aten._unsafe_masked_index.default", "indexing", masked_index}};

@@ -285,7 +285,9 @@ Lowered put_under_mask(Call& call, const Tensor& self, const MaskIndex& at, Tens
     if (count > 0) {
       // As many values as true elements: the last place says how many there are.
       NestBuilder nest(builder, call.node.name + ".count", {1});
-      nest.symbol(nest.load_at(builder.reshape(*places, {count}), {nest.constant_index(count - 1)}), many, many);
+      const int found = nest.load_at(builder.reshape(*places, {count}), {nest.constant_index(count - 1)});
+      nest.check(nest.compare(ComputeOp::eq, found, nest.constant(many, DType::i64)),
+                      fmt::format("shape mismatch: {} values for the true elements of a mask, which are more or fewer", many));
       nest.store(nest.constant(false, DType::b8), DType::b8);
     }
   }

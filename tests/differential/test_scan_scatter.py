@@ -295,6 +295,18 @@ def test_readers_come_after_the_whole_scatter():
     in_both_modes(f, plain(f32, 5, 7), ints(0, 7, 5, 4), plain(f32, 5, 4, seed=1))
 
 
+def test_assertions_are_checks():
+    """one_hot as torch.compile traces it asserts the range of its classes: no torch call, and PyTorch's error."""
+    torch._dynamo.reset()
+    pallascope.reset_log()
+    f = torch.compile(lambda i: F.one_hot(i, 4) * 2, backend="pallascope", fullgraph=True)
+    assert not compare(f(torch.tensor([0, 3])), F.one_hot(torch.tensor([0, 3]), 4) * 2)
+    assert [record["torch"] for record in pallascope.compile_log()] == [[]]
+    for wrong in ([-1, 0], [0, 4]):
+        with pytest.raises(RuntimeError, match="Class values must be"):
+            f(torch.tensor(wrong))
+
+
 # -------------------------------------------------------------------------------------------------------- backward
 
 
