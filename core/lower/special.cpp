@@ -115,7 +115,8 @@ template <ComputeOp op, bool lower>
 int incomplete_gamma(NestBuilder& n, int a, int x) {
   const double full = lower ? 1 : 0;
   const int one_or_zero = n.number(full, x), other = n.number(1 - full, x), nothing = n.number(NAN, x);
-  int result = n.op(op, a, x);
+  // In f64: the logarithms of the terms are large and nearly cancel.
+  int result = n.cast(n.op(op, n.cast(a, DType::f64), n.cast(x, DType::f64)), n.dtype(x));
   result = n.where(is_infinite(n, x), one_or_zero, result);
   result = n.where(is_infinite(n, a), n.where(is_infinite(n, x), nothing, other), result);
   result = n.where(equals(n, x, 0), other, result);
