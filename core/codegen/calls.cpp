@@ -160,8 +160,7 @@ std::string ModuleWriter::empty_tensor(loop::BufferId b) const {
   return fmt::format("torch.empty({}, dtype={})", tuple_text(buffer(b).dims), torch_dtype_text(buffer(b).dtype));
 }
 
-bool ModuleWriter::eager_copies(trace::ValueId value) const {
-  const loop::BufferId lies_in = program_.views.at(value).buffer;
+bool ModuleWriter::eager_copies(trace::ValueId value, loop::BufferId lies_in) const {
   while (graph_.values[value].producer.valid()) {
     const trace::Node& node = graph_.nodes[graph_.values[value].producer];
     if (const auto view = functional::view_of(graph_, node, static_cast<std::size_t>(graph_.values[value].output_index))) {
@@ -208,7 +207,7 @@ std::string ModuleWriter::result_text(const loop::OutputValue& output, trace::Va
   const Shape &sizes = output.meta.sizes, &strides = output.meta.strides;
   const std::optional<loop::AffineView> affine = loop::affine(*program_.context, output.view);
   PALLASCOPE_CHECK(affine.has_value(), "a result that torch cannot view: " + b.name);
-  if (eager_copies(value)) return fmt::format("_restride({}.clone(), {})", view_text(output.view, {}), tuple_text(strides));
+  if (eager_copies(value, output.view.buffer)) return fmt::format("_restride({}.clone(), {})", view_text(output.view, {}), tuple_text(strides));
   if (b.input_index >= 0) {
     if (const std::optional<loop::AffineView> own = in_argument(b, *affine, sizes)) {
       const trace::TensorMeta& input = *graph_.values[graph_.inputs[static_cast<std::size_t>(b.input_index)].value].tensor;

@@ -155,8 +155,8 @@ class ModuleWriter {
 
   [[nodiscard]] std::string empty_tensor(loop::BufferId b) const;
 
-  /// Whether eager made the value by a copy although here it is a view: of the views, flip alone copies.
-  [[nodiscard]] bool eager_copies(trace::ValueId value) const;
+  /// Whether eager made the value, which lies in this buffer, by a copy although here it is a view, as flip is.
+  [[nodiscard]] bool eager_copies(trace::ValueId value, loop::BufferId lies_in) const;
 
   /// A view of an input's dense buffer as a view of the argument's own memory, counted from its first element. Strides
   /// are taken apart by the buffer's dimensions: in a buffer of (4, 6), the 7 of a diagonal is one row and one column.

@@ -22,14 +22,8 @@ Argument integer(std::int64_t number) { return {number}; }
 
 /// The input whose storage `value` shares in a graph that changes nothing.
 ValueId storage_input(const Graph& graph, ValueId value) {
-  while (value.valid() && graph.values[value].producer.valid()) {
-    const Value& made = graph.values[value];
-    const std::optional<View> view =
-        view_of(graph, graph.nodes[made.producer], static_cast<std::size_t>(made.output_index));
-    if (!view) return {};
-    value = view->base;
-  }
-  return value;
+  const ValueId owner = value.valid() ? memory_owner(graph, value) : value;
+  return owner.valid() && graph.values[owner].producer.valid() ? ValueId() : owner;
 }
 
 Functional unchanged(Graph graph) {
@@ -74,8 +68,8 @@ bool is_mutating(const Node& node) {
 }
 
 Result<Functional> functionalize(Graph graph) {
-  if (!std::any_of(graph.nodes.begin(), graph.nodes.end(), is_mutating)) return unchanged(std::move(graph));
   place_dropouts(graph);
+  if (!std::any_of(graph.nodes.begin(), graph.nodes.end(), is_mutating)) return unchanged(std::move(graph));
   return Functionalizer(graph).run();
 }
 

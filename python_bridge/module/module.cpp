@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <pybind11/pybind11.h>
 
+#include "core/lower/lower.h"
 #include "core/session/compilation.h"
 #include "core/trace/read.h"
 
@@ -70,11 +71,23 @@ std::string lower(const std::string& trace_json, std::size_t graph, const std::s
   return result.dump();
 }
 
+pybind11::list operator_table() {
+  pybind11::list rows;
+  for (const pallascope::lower::OperatorRow& row : pallascope::lower::operator_table()) {
+    pybind11::dict entry;
+    entry["op"] = std::string(row.op);
+    entry["family"] = std::string(row.family);
+    rows.append(entry);
+  }
+  return rows;
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_pallascope_core, m) {
   m.doc() = "Pallascope's core: lowers a traced graph to a Python module of Pallas kernels.";
   m.attr("__version__") = PALLASCOPE_VERSION;
+  m.def("operator_table", &operator_table, "The operators that lowering knows: a list of {\"op\", \"family\"}.");
   m.def("lower", &lower, pybind11::arg("trace_json"), pybind11::arg("graph_index") = 0, pybind11::arg("options_json") = "{}",
         pybind11::call_guard<pybind11::gil_scoped_release>(),
         "Lowers one graph of a program (trace JSON) and gives JSON text: {\"ok\": true, \"source\", ...} or\n"
