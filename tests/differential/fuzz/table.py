@@ -29,6 +29,7 @@ EXPLICIT: dict[str, str] = {
     "aten.clamp.Tensor": "{0}, {1}, {2}|(4,4) (4,4) (4,)",
     "aten.clamp.default": "{0}, -1, 2|(4,4)",
     "aten.to.device": "{0}, 'cpu', torch.float64|(4,4)",
+    "aten._reshape_alias.default": "{0}.contiguous(), [2, 8], [8, 1]|(4,4)",
     "aten.view.default": "{0}.contiguous(), [2, 8]|(4,4)",
     "aten.reshape.default": "{0}, [2, 8]|(4,4)",
     "aten.repeat.default": "{0}, [2, 3]|(4,4)",
