@@ -218,6 +218,11 @@ std::string ModuleWriter::result_text(const loop::OutputValue& output, trace::Va
     // Eager's result does not lie in the argument.
     return fmt::format("_restride({}.clone(), {})", view_text(output.view, {}), tuple_text(strides));
   }
+  // PyTorch may have given back its argument (positive, resolve_conj), and that argument may be written to below.
+  const bool writes = std::any_of(outputs_->begin(), outputs_->end(),
+                                  [](const loop::OutputValue& o) { return o.kind == trace::OutputKind::mutation; });
+  if (writes && kept_as_came_.contains(output.view.buffer))
+    return fmt::format("_restride({}.clone(), {})", view_text(output.view, {}), tuple_text(strides));
   bool same = true;
   for (std::size_t k = 0; k < sizes.size(); ++k) same = same && (sizes[k] == 1 || affine->strides[k] == strides[k]);
   if (same && affine->offset == 0 && sizes == b.dims && strides == trace::contiguous_strides(sizes) &&
@@ -242,7 +247,7 @@ void ModuleWriter::write_returns(const std::string& indent) {
     if (output.kind == trace::OutputKind::mutation) {
       if (output.mutated_input < 0) continue;
       // A source that is an argument may be written to before it is read.
-      const bool own = buffer(output.view.buffer).input_index < 0;
+      const bool own = buffer(output.view.buffer).input_index < 0 && !kept_as_came_.contains(output.view.buffer);
       mutations.emplace_back(argument(output.mutated_input), view_text(output.view, {}) + (own ? "" : ".clone()"));
       continue;
     }
