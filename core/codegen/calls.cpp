@@ -161,8 +161,7 @@ std::string ModuleWriter::empty_tensor(loop::BufferId b) const {
   return fmt::format(FMT_COMPILE("torch.empty({}, dtype={})"), tuple_text(buffer(b).dims), torch_dtype_text(buffer(b).dtype));
 }
 
-bool ModuleWriter::eager_copies(trace::ValueId value) const {
-  const loop::BufferId lies_in = program_.views.at(value).buffer;
+bool ModuleWriter::eager_copies(trace::ValueId value, loop::BufferId lies_in) const {
   while (graph_.values[value].producer.valid()) {
     const trace::Node& node = graph_.nodes[graph_.values[value].producer];
     if (const auto view = functional::view_of(graph_, node, static_cast<std::size_t>(graph_.values[value].output_index))) {
@@ -218,7 +217,7 @@ std::map<trace::ValueId, std::string> ModuleWriter::write_shared_roots(const std
       if (storage_root(graph_.outputs[place].value) == root) there = there && output.view.buffer == view->second.buffer;
     }
     const trace::TensorMeta& meta = *graph_.values[root].tensor;
-    if (!there || meta.storage_offset != 0 || eager_copies(root)) continue;
+    if (!there || meta.storage_offset != 0 || eager_copies(root, view->second.buffer)) continue;
     const std::string name = fmt::format(FMT_COMPILE("root{}"), names.size());
     text_.line(fmt::format(FMT_COMPILE("{}{} = _restride({}, {})"), indent, name, view_text(view->second, {}), tuple_text(meta.strides)));
     names.emplace(root, name);
@@ -258,7 +257,7 @@ std::string ModuleWriter::result_text(const loop::OutputValue& output, trace::Va
   const Shape &sizes = output.meta.sizes, &strides = output.meta.strides;
   const std::optional<loop::AffineView> affine = loop::affine(*program_.context, output.view);
   PALLASCOPE_CHECK(affine.has_value(), "a result that torch cannot view: " + b.name);
-  if (eager_copies(value)) return fmt::format(FMT_COMPILE("_restride({}.clone(), {})"), view_text(output.view, {}), tuple_text(strides));
+  if (eager_copies(value, output.view.buffer)) return fmt::format(FMT_COMPILE("_restride({}.clone(), {})"), view_text(output.view, {}), tuple_text(strides));
   if (b.input_index >= 0) {
     if (const std::optional<loop::AffineView> own = in_argument(b, *affine, sizes)) {
       const trace::TensorMeta& input = *graph_.values[graph_.inputs[static_cast<std::size_t>(b.input_index)].value].tensor;
@@ -269,6 +268,11 @@ std::string ModuleWriter::result_text(const loop::OutputValue& output, trace::Va
     // Eager's result does not lie in the argument.
     return fmt::format(FMT_COMPILE("_restride({}.clone(), {})"), view_text(output.view, {}), tuple_text(strides));
   }
+  // PyTorch may have given back its argument (positive, resolve_conj), and that argument may be written to below.
+  const bool writes = std::any_of(outputs_->begin(), outputs_->end(),
+                                  [](const loop::OutputValue& o) { return o.kind == trace::OutputKind::mutation; });
+  if (writes && kept_as_came_.contains(output.view.buffer))
+    return fmt::format(FMT_COMPILE("_restride({}.clone(), {})"), view_text(output.view, {}), tuple_text(strides));
   bool same = true;
   for (std::size_t k = 0; k < sizes.size(); ++k) same = same && (sizes[k] == 1 || affine->strides[k] == strides[k]);
   if (same && affine->offset == 0 && sizes == b.dims && strides == trace::contiguous_strides(sizes) &&
@@ -294,7 +298,7 @@ void ModuleWriter::write_returns(const std::string& indent) {
     if (output.kind == trace::OutputKind::mutation) {
       if (output.mutated_input < 0) continue;
       // A source that is an argument may be written to before it is read.
-      const bool own = buffer(output.view.buffer).input_index < 0;
+      const bool own = buffer(output.view.buffer).input_index < 0 && !kept_as_came_.contains(output.view.buffer);
       mutations.emplace_back(argument(output.mutated_input), view_text(output.view, {}) + (own ? "" : ".clone()"));
       continue;
     }

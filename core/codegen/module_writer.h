@@ -162,8 +162,8 @@ class ModuleWriter {
 
   [[nodiscard]] std::string empty_tensor(loop::BufferId b) const;
 
-  /// Whether eager made the value by a copy although here it is a view, as flip is.
-  [[nodiscard]] bool eager_copies(trace::ValueId value) const;
+  /// Whether eager made the value, which lies in this buffer, by a copy although here it is a view, as flip is.
+  [[nodiscard]] bool eager_copies(trace::ValueId value, loop::BufferId lies_in) const;
   /// The value whose memory eager's `value` lies in: itself, unless it is a view.
   [[nodiscard]] trace::ValueId storage_root(trace::ValueId value) const;
   /// Whether the result, viewed in its buffer, has eager's strides and offset.

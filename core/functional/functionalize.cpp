@@ -22,14 +22,8 @@ Argument integer(std::int64_t number) { return {number}; }
 
 /// The input whose storage `value` shares in a graph that changes nothing.
 ValueId storage_input(const Graph& graph, ValueId value) {
-  while (value.valid() && graph.values[value].producer.valid()) {
-    const Value& made = graph.values[value];
-    const std::optional<View> view =
-        view_of(graph, graph.nodes[made.producer], static_cast<std::size_t>(made.output_index));
-    if (!view) return {};
-    value = view->base;
-  }
-  return value;
+  const ValueId owner = value.valid() ? memory_owner(graph, value) : value;
+  return owner.valid() && graph.values[owner].producer.valid() ? ValueId() : owner;
 }
 
 Functional unchanged(Graph graph) {
@@ -77,9 +71,9 @@ bool is_mutating(const Node& node) {
 }
 
 Result<Functional> functionalize(Graph graph) {
+  place_dropouts(graph);
   const auto is_rewritten = [&](const Node& node) { return is_mutating(node) || draws_dropout(graph, node); };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_rewritten)) return unchanged(std::move(graph));
-  place_dropouts(graph);
   return Functionalizer(graph).run();
 }
 

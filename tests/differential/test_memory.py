@@ -113,3 +113,18 @@ def test_scans_in_place_keep_the_dtype(dtype):
 def test_a_write_through_a_view_of_overlapping_memory_is_refused(write):
     with pytest.raises(pallascope.PallascopeError, match="one place in memory"):
         pallascope.lower(lambda x: (write(x), x * 1)[1], torch.zeros(1).expand(4))
+
+
+def given_back(x, y):
+    """PyTorch gives its argument back: a flip of one element is read in place here."""
+    back, other = torch.positive(torch.flip(x, [0])), torch.resolve_neg(torch.flip(y, [0, 1]))
+    x.lt_(back + 1)
+    y.copy_(torch.positive(torch.flip(x, [1])))
+    return back, other
+
+
+@pytest.mark.parametrize("upto", [None, 0, 2, 3])
+def test_results_of_torch_calls_outlive_writes_to_arguments(upto):
+    options = {} if upto is None else {"upto": upto}
+    for x in (torch.tensor([[5]]), torch.arange(3).reshape(1, 3)):
+        assert not (difference := run(given_back, (x, x + 7), **options)), difference
