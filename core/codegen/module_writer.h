@@ -155,7 +155,7 @@ class ModuleWriter {
 
   [[nodiscard]] std::string empty_tensor(loop::BufferId b) const;
 
-  /// Whether eager made the value by a copy although here it is a view, as flip is.
+  /// Whether eager made the value, or what it is a view of, by a copy although here it is a view: flip alone is such.
   [[nodiscard]] bool eager_copies(trace::ValueId value) const;
   /// The value whose memory eager's `value` lies in: itself, unless it is a view.
   [[nodiscard]] trace::ValueId storage_root(trace::ValueId value) const;
