@@ -50,8 +50,8 @@ struct Functional {
 ///
 /// A written input that the graph does not list becomes an output of kind mutation, after the graph's own outputs
 /// and in the order of the inputs. Errors: `unsupported` for writes that overlap themselves (expanded tensors),
-/// `out=` overloads, in-place changes of an input's shape, reinterpreted (dtype or complex) views that are written
-/// through, mutating operators outside aten. `where` names the node and its module.
+/// `out=` tensors that are resized, in-place changes of an input's shape, complex views and views by strides of another
+/// dtype that are written through, mutating operators outside aten. `where` names the node and its module.
 Result<Functional> functionalize(trace::Graph graph);
 
 /// Whether a node changes one of its arguments (in-place, `out=`, batch_norm in training).
