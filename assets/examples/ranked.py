@@ -1,6 +1,6 @@
-"""Two operators that PyTorch runs, and a sum that cancels: it differs from eager, and is no worse.
+"""A library call, a scan, and a sum that cancels: it differs from eager, and is no worse.
 
-    pallascope -c "trace assets/examples/ranked.py:f f32[64,128]; ls nodes torch; check --buffers"
+    pallascope -c "trace assets/examples/ranked.py:f f32[64,128]; check --buffers"
 """
 
 

@@ -330,43 +330,6 @@ Lowered triplet_margin(Call& call) {
   });
 }
 
-/// pairwise_distance(x1, x2, p, eps, keepdim)
-Lowered pairwise_distance(Call& call) {
-  if (!kernel_operands(call)) return declined_dtype();
-  const Tensor made = distance(call, "", call.tensor(0, "x1"), call.tensor(1, "x2"), call.number(2, "p", 2), call.number(3, "eps", 1e-6),
-                               call.meta().dtype);
-  call.define(call.builder.reshape(made, call.meta().sizes));
-  return as_kernel();
-}
-
-/// cosine_similarity(x1, x2, dim, eps)
-Lowered cosine_similarity(Call& call) {
-  if (!kernel_operands(call)) return declined_dtype();
-  const Tensor a = call.tensor(0, "x1"), b = call.tensor(1, "x2");
-  const DType d = call.meta().dtype, c = compute_dtype(d);
-  const Sizes sizes = broadcast(a.sizes, b.sizes);
-  const std::size_t dim = Call::dim(call.integer(2, "dim", 1), static_cast<std::int64_t>(sizes.size()));
-  const double eps = call.number(3, "eps", 1e-8);
-  if (sizes.empty()) return declined("a cosine of scalars");
-  const auto length = [&](std::string_view name, const Tensor& x) {
-    return call.builder.reduction(
-        call.node.name + std::string(name), sizes, {dim}, ReduceOp::sum, c, c, true,
-        [&](NestBuilder& n) {
-          const int v = n.cast(n.load(x), c);
-          return n.mul(v, v);
-        },
-        [&](NestBuilder& n, int sum) { return maximum(n, Rounding(n, d)(n.op(ComputeOp::sqrt, sum)), rounded(eps, d)); });
-  };
-  const Tensor left = length(".x1", a), right = length(".x2", b);
-  const Tensor made = call.builder.reduction(call.node.name, sizes, {dim}, ReduceOp::sum, c, d, false, [&](NestBuilder& n) {
-    const Rounding round(n, d);
-    const int x = round(n.div(n.cast(n.load(a), c), n.load(left))), y = round(n.div(n.cast(n.load(b), c), n.load(right)));
-    return round(n.mul(x, y));
-  });
-  call.define(made);
-  return as_kernel();
-}
-
 }  // namespace
 
 std::vector<Entry> loss_entries() {
@@ -390,8 +353,6 @@ std::vector<Entry> loss_entries() {
   add("aten.poisson_nll_loss.default", poisson_nll);
   add("aten.cosine_embedding_loss.default", cosine_embedding);
   add("aten.triplet_margin_loss.default", triplet_margin);
-  add("aten.pairwise_distance.default", pairwise_distance);
-  add("aten.cosine_similarity.default", cosine_similarity);
   return rows;
 }
 

@@ -132,33 +132,6 @@ Lowered remainder(Call& call) {
   });
 }
 
-/// diff(x, n, dim): neighbours' differences, n times over; bools by exclusive or.
-Lowered diff(Call& call) {
-  if (!kernel_operands(call)) return declined_dtype();
-  if (call.has(3, "prepend") || call.has(4, "append")) return declined("differences of a tensor with more put beside it");
-  Tensor x = call.tensor(0, "self");
-  const std::int64_t times = call.integer(1, "n", 1);
-  if (x.rank() == 0) throw MalformedNode{"differences of a scalar"};
-  const std::size_t d = Call::dim(call.integer(2, "dim", -1), x.rank());
-  if (times < 1 || x.sizes[d] - times != call.meta().sizes[d]) return declined("differences of more neighbours than there are");
-  const DType dtype = call.meta().dtype, c = compute_dtype(dtype);
-  for (std::int64_t k = 0; k < times; ++k) {
-    Sizes sizes = x.sizes;
-    --sizes[d];
-    x = call.builder.pointwise(
-        call.node.name, sizes, dtype,
-        [&](NestBuilder& nest) {
-          Index next = nest.index();
-          next[d] = call.builder.context().add(next[d], call.builder.context().constant(1));
-          const int after = nest.cast(nest.load_at(x, next), c), before = nest.cast(nest.load_at(x, nest.index()), c);
-          return is_bool(c) ? nest.op(ComputeOp::logical_xor, after, before) : nest.sub(after, before);
-        },
-        k + 1 == times ? &call.meta() : nullptr);
-  }
-  call.define(x);
-  return as_kernel();
-}
-
 Lowered power(Call& call) {
   if (!kernel_operands(call)) return declined_dtype();
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "exponent");
@@ -386,7 +359,6 @@ std::vector<Entry> pointwise_entries() {
     add(op, divide);
   for (std::string_view op : {"aten.maximum.default", "aten.max.other"}) add(op, arithmetic<ComputeOp::maximum>);
   for (std::string_view op : {"aten.minimum.default", "aten.min.other"}) add(op, arithmetic<ComputeOp::minimum>);
-  add("aten.diff.default", diff);
   add("aten.atan2.default", arithmetic<ComputeOp::atan2>);
   add("aten.hypot.default", arithmetic<ComputeOp::hypot>, Takes::floats);
   add("aten.copysign.Tensor", arithmetic<ComputeOp::copysign>);

@@ -343,35 +343,6 @@ Lowered cartesian_prod(Call& call) {
   return as_kernel();
 }
 
-/// kron: an axis of either matrix for each dimension.
-Lowered kron(Call& call) {
-  Tensor a = call.tensor(0, "self"), b = call.tensor(1, "other");
-  const trace::TensorMeta& meta = call.meta();
-  if (!is_kernel_dtype(meta.dtype) || !is_kernel_dtype(a.dtype) || !is_kernel_dtype(b.dtype)) return declined_dtype();
-  for (Tensor* t : {&a, &b}) {
-    Sizes sizes = t->sizes;
-    sizes.insert(sizes.begin(), meta.sizes.size() - sizes.size(), 1);
-    *t = call.builder.reshape(*t, sizes);
-  }
-  Sizes axes;
-  for (std::size_t d = 0; d < meta.sizes.size(); ++d) {
-    axes.push_back(a.sizes[d]);
-    axes.push_back(b.sizes[d]);
-  }
-  const DType c = compute_dtype(meta.dtype);
-  const Tensor made = call.builder.pointwise(call.node.name, axes, meta.dtype, [&](NestBuilder& nest) {
-    Index left, right;
-    for (std::size_t d = 0; d < meta.sizes.size(); ++d) {
-      left.push_back(nest.index(2 * d));
-      right.push_back(nest.index(2 * d + 1));
-    }
-    const int x = nest.cast(nest.load_at(a, left), c), y = nest.cast(nest.load_at(b, right), c);
-    return is_bool(c) ? nest.compare(ComputeOp::logical_and, x, y) : nest.mul(x, y);
-  });
-  call.define(call.builder.row_major(made.view.buffer, meta.sizes));
-  return as_kernel();
-}
-
 /// cross(a, b, dim): three planes, each of the other two. Every product is rounded to the dtype, as eager's is.
 Lowered cross(Call& call) {
   const Tensor a = call.tensor(0, "self"), b = call.tensor(1, "other");
@@ -459,7 +430,6 @@ std::vector<Entry> rearrange_entries() {
   add("aten.trace.default", matrix_trace);
   add("aten.block_diag.default", block_diag);
   add("aten.cartesian_prod.default", cartesian_prod);
-  add("aten.kron.default", kron);
   add("aten.cross.default", cross);
   add("aten.linalg_cross.default", cross);
   add("aten.vander.default", vander);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "core/functional/view.h"
 #include "core/lower/builder.h"
 #include "core/lower/regions.h"
 
@@ -55,6 +56,23 @@ bool all_held(const std::vector<Digit>& digits, const Sizes& sizes, const Sizes&
   return true;
 }
 
+/// How many elements the storage has that `value` lies in, where this graph made it; an argument may be part of a larger
+/// one, which only PyTorch knows, and so may what a torch call gives.
+std::optional<std::int64_t> storage_elements(Builder& builder, trace::ValueId value) {
+  const trace::Graph& graph = builder.graph();
+  while (graph.values[value].producer.valid()) {
+    const trace::Node& node = graph.nodes[graph.values[value].producer];
+    const auto view = functional::view_of(graph, node, static_cast<std::size_t>(graph.values[value].output_index));
+    if (!view) break;
+    value = view->base;
+  }
+  const trace::Value& root = graph.values[value];
+  if (!root.producer.valid() || !root.tensor || root.tensor->storage_offset != 0) return std::nullopt;
+  const std::vector<loop::NodeOutcome>& outcomes = builder.program().outcomes;
+  if (root.producer.index() >= outcomes.size() || outcomes[root.producer.index()].outcome == loop::Outcome::torch) return std::nullopt;
+  return trace::storage_extent(*root.tensor);
+}
+
 /// as_strided lays strides over the storage of a tensor. Its elements are found in the tensor by the digits of their
 /// place in that storage, which eager's strides of the tensor tell; elements of the storage outside of it are not there.
 Lowered as_strided(Call& call) {
@@ -65,6 +83,16 @@ Lowered as_strided(Call& call) {
   if (sizes.size() != strides.size()) throw MalformedNode{"as many strides as sizes are needed"};
   const std::int64_t offset = (call.has(3, "storage_offset") ? call.integer(3, "storage_offset") : meta.storage_offset) - meta.storage_offset;
   const std::int64_t elements = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+  std::int64_t first = offset + meta.storage_offset, last = first;
+  for (std::size_t k = 0; k < sizes.size(); ++k) (strides[k] < 0 ? first : last) += (sizes[k] - 1) * strides[k];
+  const std::optional<std::int64_t> held = storage_elements(builder, *call.argument(0, "self")->get<trace::ValueId>());
+  if (elements > 0 && held && (first < 0 || last >= *held)) {
+    Lowered bad = declined("");
+    bad.diagnostic = Diagnostic{DiagnosticKind::storage_bounds,
+                                fmt::format("{} reaches element {} of a storage of {}", call.node.target, first < 0 ? first : last, *held),
+                                call.node.name, "sizes, strides and an offset that stay within the tensor's storage"};
+    return bad;
+  }
   constexpr std::int64_t kMostChecked = std::int64_t{1} << 24;
   if (elements > kMostChecked) return declined("as_strided over so many elements");
   const std::optional<std::vector<Digit>> digits = digits_of(meta);

@@ -23,7 +23,7 @@ inline CompilationPointer compile(const testing::GraphText& text, const std::map
                                   const std::map<std::string, std::string>& sources = {}) {
   trace::Program program = text.program();
   for (std::size_t k = 0; k < program.graphs[0].nodes.size(); ++k) {
-    trace::Node& node = program.graphs[0].nodes[trace::NodeId(k)];
+    trace::Node& node = program.graphs[0].nodes.edit(trace::NodeId(k));
     if (const auto at = modules.find(node.name); at != modules.end()) node.module_path = at->second;
   }
   program.sources = sources;

@@ -146,42 +146,42 @@ TEST(Validate, AcceptsAGraph) { EXPECT_TRUE(validate(small_graph()).ok()); }
 
 TEST(Validate, Names) {
   const auto kind = DiagnosticKind::malformed_graph;
-  expect_problem(changed([](Graph& g) { g.values[ValueId(1)].name = "x"; }), kind,
+  expect_problem(changed([](Graph& g) { g.values.edit(ValueId(1)).name = "x"; }), kind,
                  {"two values are named `x`"});
-  expect_problem(changed([](Graph& g) { g.values[ValueId(1)].name = ""; }), kind, {"value has no name"});
-  expect_problem(changed([](Graph& g) { g.nodes[NodeId(0)].name = ""; }), kind, {"node has no name"});
-  expect_problem(changed([](Graph& g) { g.nodes[NodeId(0)].target = ""; }), kind, {"no target"});
+  expect_problem(changed([](Graph& g) { g.values.edit(ValueId(1)).name = ""; }), kind, {"value has no name"});
+  expect_problem(changed([](Graph& g) { g.nodes.edit(NodeId(0)).name = ""; }), kind, {"node has no name"});
+  expect_problem(changed([](Graph& g) { g.nodes.edit(NodeId(0)).target = ""; }), kind, {"no target"});
   expect_problem(changed([](Graph& g) {
-                   Node copy = g.nodes[NodeId(0)];
+                   Node copy = g.nodes.edit(NodeId(0));
                    copy.outputs.clear();
                    g.nodes.add(copy);
                  }),
                  kind, {"two nodes are named `add`"});
-  expect_problem(changed([](Graph& g) { g.nodes[NodeId(0)].kwargs.emplace_back("alpha", Argument{1.0}); }),
+  expect_problem(changed([](Graph& g) { g.nodes.edit(NodeId(0)).kwargs.emplace_back("alpha", Argument{1.0}); }),
                  kind, {"`alpha` stands twice", "node add"});
 }
 
 TEST(Validate, Definitions) {
-  expect_problem(changed([](Graph& g) { g.nodes[NodeId(0)].args[0] = {ValueId(1)}; }),
+  expect_problem(changed([](Graph& g) { g.nodes.edit(NodeId(0)).args[0] = {ValueId(1)}; }),
                  DiagnosticKind::undefined_value, {"`add` is used before", "node add"});
-  expect_problem(changed([](Graph& g) { g.nodes[NodeId(0)].args[0] = {ArgumentList{{ValueId(7)}}}; }),
+  expect_problem(changed([](Graph& g) { g.nodes.edit(NodeId(0)).args[0] = {ArgumentList{{ValueId(7)}}}; }),
                  DiagnosticKind::undefined_value, {"no value of the graph"});
   const auto kind = DiagnosticKind::malformed_graph;
   expect_problem(changed([](Graph& g) { g.inputs.push_back(g.inputs[0]); }), kind, {"defined twice"});
-  expect_problem(changed([](Graph& g) { g.values[ValueId(1)].producer = NodeId(3); }), kind,
+  expect_problem(changed([](Graph& g) { g.values.edit(ValueId(1)).producer = NodeId(3); }), kind,
                  {"another producer"});
-  expect_problem(changed([](Graph& g) { g.values[ValueId(1)].output_index = 1; }), kind,
+  expect_problem(changed([](Graph& g) { g.values.edit(ValueId(1)).output_index = 1; }), kind,
                  {"another producer"});
   expect_problem(changed([](Graph& g) { g.values.add({"lost", std::nullopt, NodeId(), 0}); }), kind,
                  {"neither an input nor a node", "value lost"});
-  expect_problem(changed([](Graph& g) { g.nodes[NodeId(0)].outputs = {ValueId(9)}; }), kind, {"no value"});
-  expect_problem(changed([](Graph& g) { g.values[ValueId(0)].tensor.reset(); }), kind, {"no tensor"});
+  expect_problem(changed([](Graph& g) { g.nodes.edit(NodeId(0)).outputs = {ValueId(9)}; }), kind, {"no value"});
+  expect_problem(changed([](Graph& g) { g.values.edit(ValueId(0)).tensor.reset(); }), kind, {"no tensor"});
 }
 
 TEST(Validate, Metas) {
   const auto kind = DiagnosticKind::malformed_graph;
   const auto change = [](auto edit) {
-    return changed([&](Graph& g) { edit(*g.values[ValueId(1)].tensor); });
+    return changed([&](Graph& g) { edit(*g.values.edit(ValueId(1)).tensor); });
   };
   expect_problem(change([](TensorMeta& m) { m.strides.pop_back(); }), kind,
                  {"2 sizes and 1 strides", "value add"});

@@ -92,7 +92,7 @@ TEST(TraceJson, RoundTripGivesTheSameText) {
 TEST(TraceJson, FloatsAreExact) {
   std::mt19937_64 random(7);
   Program program = read_json(kText, "").value();
-  Node& node = program.graphs[0].nodes[NodeId(1)];
+  Node& node = program.graphs[0].nodes.edit(NodeId(1));
   node.args.clear();
   std::vector<double> numbers = {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 1e22, 123456789.0, -0.0};
   while (numbers.size() < 2000) {
