@@ -220,7 +220,7 @@ class ModuleWriter {
   std::map<loop::StepId, Call> calls_;
   KnownKernels known_;
   std::set<std::string_view> used_helpers_;  ///< that `helpers_` was written for
-  std::shared_ptr<const Piece> prelude_, helpers_, tables_, returns_, call_, reference_;
+  std::shared_ptr<const Piece> title_, helpers_, tables_, returns_, call_, reference_;
   std::map<int, std::pair<std::int64_t, std::int64_t>> table_ranges_;  ///< that `tables_` was written for
   std::vector<std::pair<loop::BufferId, index::Expression>> returned_;  ///< that `returns_` was written for
 
