@@ -87,7 +87,7 @@ EXPLICIT: dict[str, str] = {
     "aten._int_mm.default": "({0} * 2).to(torch.int8), ({1} * 2).to(torch.int8)|(17,8) (8,8)",
     "aten._prelu_kernel_backward.default": "{0}, {1}, {2}|(4,4) (4,4) (1,4)",
     "aten._scaled_dot_product_attention_math.default": "{0}, {1}, {2}|(1,2,4,4) (1,2,4,4) (1,2,4,4)",
-    "aten._scaled_dot_product_flash_attention_for_cpu_backward.default": "{0}, {1}, {2}, {3}, *torch.ops.aten._scaled_dot_product_flash_attention_for_cpu({1}, {2}, {3}), 0.0, False|(1,2,4,4) (1,2,4,4) (1,2,4,4) (1,2,4,4)",
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward.default": "{0}.contiguous(), {1}.contiguous(), {2}.contiguous(), {3}.contiguous(), *torch.ops.aten._scaled_dot_product_flash_attention_for_cpu({1}.contiguous(), {2}.contiguous(), {3}.contiguous()), 0.0, False|(1,2,4,4) (1,2,4,4) (1,2,4,4) (1,2,4,4)",
     "aten._upsample_nearest_exact1d.default": "{0}, [7]|(1,2,4)",
     "aten._upsample_nearest_exact1d.vec": "{0}, [7], None|(1,2,4)",
     "aten._upsample_nearest_exact2d.default": "{0}, [7, 3]|(1,2,4,5)",
