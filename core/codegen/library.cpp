@@ -54,13 +54,22 @@ Lines lines_of(const loop::Convolution& c, const Written& w) {
   const auto wide = [&](std::size_t k) {
     return is_narrow(w.dtypes[k]) ? cast_text(w.operands[k], w.dtypes[k], DType::f32) : w.operands[k];
   };
+  // JAX counts the spatial dimensions in the order in which the kernel's letters stand.
+  std::vector<std::size_t> spatial;
+  for (char letter : c.kernel)
+    if (letter >= '0' && letter <= '9') spatial.push_back(static_cast<std::size_t>(letter - '0'));
+  const auto ordered = [&](const std::vector<std::int64_t>& list) {
+    std::vector<std::int64_t> made;
+    for (std::size_t d : spatial) made.push_back(list.at(d));
+    return tuple_text(made);
+  };
   std::vector<std::string> padding;
-  for (std::size_t k = 0; k < c.low.size(); ++k) padding.push_back(fmt::format(FMT_COMPILE("({}, {})"), c.low[k], c.high[k]));
+  for (std::size_t d : spatial) padding.push_back(fmt::format(FMT_COMPILE("({}, {})"), c.low.at(d), c.high.at(d)));
   Lines lines = {"result = lax.conv_general_dilated(", fmt::format(FMT_COMPILE("    {},"), wide(0)), fmt::format(FMT_COMPILE("    {},"), wide(1)),
-                 fmt::format(FMT_COMPILE("    window_strides={},"), tuple_text(c.stride)),
+                 fmt::format(FMT_COMPILE("    window_strides={},"), ordered(c.stride)),
                  fmt::format(FMT_COMPILE("    padding=({},),"), fmt::join(padding, ", "))};
-  if (!all_are(c.input_dilation, 1)) lines.push_back(fmt::format(FMT_COMPILE("    lhs_dilation={},"), tuple_text(c.input_dilation)));
-  if (!all_are(c.kernel_dilation, 1)) lines.push_back(fmt::format(FMT_COMPILE("    rhs_dilation={},"), tuple_text(c.kernel_dilation)));
+  if (!all_are(c.input_dilation, 1)) lines.push_back(fmt::format(FMT_COMPILE("    lhs_dilation={},"), ordered(c.input_dilation)));
+  if (!all_are(c.kernel_dilation, 1)) lines.push_back(fmt::format(FMT_COMPILE("    rhs_dilation={},"), ordered(c.kernel_dilation)));
   lines.push_back(fmt::format(FMT_COMPILE("    dimension_numbers=(\"{}\", \"{}\", \"{}\"),"), c.input, c.kernel, c.output));
   if (c.groups != 1) lines.push_back(fmt::format(FMT_COMPILE("    feature_group_count={},"), c.groups));
   if (c.batch_groups != 1) lines.push_back(fmt::format(FMT_COMPILE("    batch_group_count={},"), c.batch_groups));

@@ -98,10 +98,10 @@ Lowered pad(Call& call) {
 /// _pad_enum(x, pad, mode, value)
 Lowered pad_enum(Call& call) {
   switch (call.integer(2, "mode")) {
-    case 0: return pad_with(call, fill_value(call, 3, call.meta().dtype));
-    case 1: return pad_by(call, Mode::reflect);
-    case 2: return pad_by(call, Mode::replicate);
-    case 3: return pad_by(call, Mode::circular);
+    case 0: return pad_by(call, Mode::reflect);
+    case 1: return pad_by(call, Mode::replicate);
+    case 2: return pad_by(call, Mode::circular);
+    case 3: return pad_with(call, fill_value(call, 3, call.meta().dtype));
     default: return declined("a padding mode without a lowering");
   }
 }

@@ -13,6 +13,7 @@ using loop::ComputeOp;
 template <ComputeOp op>
 Lowered float_unary(Call& call) {
   if (!kernel_operands(call)) return declined_dtype();
+  if (!is_float(call.meta().dtype)) return declined("a function of floats whose result is none");
   return emit(call, [&](NestBuilder& nest) {
     return nest.op(op, nest.cast(nest.load(call.tensor(0, "self")), compute_dtype(call.meta().dtype)));
   });

@@ -16,6 +16,7 @@ constexpr double kSqrtHalf = 0.70710678118654752440;
 template <int (*formula)(NestBuilder&, int)>
 Lowered unary(Call& call) {
   if (!kernel_operands(call)) return declined_dtype();
+  if (!is_float(call.meta().dtype)) return declined("a function of floats whose result is none");
   return emit(call, [&](NestBuilder& n) {
     return formula(n, n.cast(n.load(call.tensor(0, "self")), compute_dtype(call.meta().dtype)));
   });

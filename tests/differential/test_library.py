@@ -144,7 +144,7 @@ def test_convolution_gradients(kind):
             each = lambda key, default: [form.get(key, default)] * n
             w = plain(F32, 6, 4, *([3] * (n - 1)), 2) if is_transposed else kernel(n, groups)
             arguments = (each("stride", 1), each("padding", 0), each("dilation", 1), is_transposed, each("output_padding", 0), groups)
-            out = torch.ops.aten.convolution(x, w, None, *arguments)
+            out = torch.ops.torch.ops.aten.convolution(x, w, None, *arguments)
             gradient = torch.randn(out.shape, generator=torch.Generator().manual_seed(n))
             if kind == "channels_last" and n == 2:
                 gradient = gradient.to(memory_format=torch.channels_last)
@@ -152,7 +152,7 @@ def test_convolution_gradients(kind):
             biases = [w.shape[1] * groups if is_transposed else w.shape[0]]
 
             def function(g, x, w, arguments=arguments, wanted=wanted, biases=biases):
-                made = torch.ops.aten.convolution_backward(g, x, w, biases, *arguments, wanted)
+                made = torch.ops.torch.ops.aten.convolution_backward(g, x, w, biases, *arguments, wanted)
                 return [t for t, asked in zip(made, wanted) if asked]
 
             cases.append(Case(f"{n} {name}", function, (gradient, x, w), {"rtol": 1e-4, "atol": 1e-4}))
@@ -441,3 +441,29 @@ def test_what_pytorch_refuses_is_refused():
     for function, args in ((lambda x: x @ x, (ones,)), (lambda x, w: F.conv2d(x, w, dilation=2), (image, window))):
         with pytest.raises(RuntimeError, match="not implemented for"):
             pallascope.lower(function, *args).call(*args)
+
+
+def in_memory_order(tensor, order):
+    """The same tensor with its dimensions lying in this order in memory, outermost first."""
+    back = [order.index(d) for d in range(tensor.dim())]
+    return tensor.permute(order).contiguous().permute(back)
+
+
+def test_convolutions_of_operands_in_any_order_in_memory():
+    """Strides, padding and dilation differ by dimension: they belong to the dimension, wherever it lies."""
+    torch.manual_seed(0)
+    orders = [(0, 1, 2, 3), (0, 2, 3, 1), (0, 1, 3, 2), (3, 2, 1, 0)]
+    cases = []
+    for x_order in orders:
+        for w_order in orders:
+            x, w = in_memory_order(torch.randn(2, 2, 5, 4), x_order), in_memory_order(torch.randn(3, 2, 2, 3), w_order)
+            turned = in_memory_order(torch.randn(2, 3, 2, 3), w_order)
+
+            def f(x, w, turned):
+                y = torch.ops.aten.convolution(x, w, None, [1, 2], [1, 0], [2, 1], False, [0, 0], 1)
+                z = torch.ops.aten.convolution(x, turned, None, [1, 2], [1, 0], [1, 1], True, [0, 1], 1)
+                grads = torch.ops.aten.convolution_backward(y * 0.5, x, w, None, [1, 2], [1, 0], [2, 1], False, [0, 0], 1, [True, True, False])
+                return y, z, grads[0], grads[1]
+
+            cases.append(Case(f"{x_order} {w_order}", f, (x, w, turned), {"rtol": 1e-4, "atol": 1e-4}))
+    assert_agree(cases)

@@ -97,7 +97,7 @@ EXPLICIT: dict[str, str] = {
     "aten._upsample_nearest_exact3d.vec": "{0}, [7, 3, 2], None|(1,2,4,5,3)",
     "aten._weight_norm.default": "{0}, {1}|(4,3) (4,1)",
     "aten._weight_norm_interface.default": "{0}, {1}|(4,3) (4,1)",
-    "aten._weight_norm_interface_backward.default": "{0}, {1}, {2}, {1}.norm(dim=1, keepdim=True), 0|(4,3) (4,3) (4,1)",
+    "aten._weight_norm_interface_backward.default": "{0}.contiguous(), {1}.contiguous(), {2}.contiguous(), {1}.norm(dim=1, keepdim=True) + 1, 0|(4,3) (4,3) (4,1)",
     "aten.adaptive_avg_pool1d.default": "{0}, [3]|(1,2,4)",
     "aten.adaptive_avg_pool2d.default": "{0}, [2, 3]|(1,2,4,5)",
     "aten.adaptive_avg_pool3d.default": "{0}, [2, 3, 1]|(1,2,4,5,3)",
@@ -192,6 +192,8 @@ EXPLICIT: dict[str, str] = {
     "aten.rnn_relu_cell.default": "{0}, {1}, {2}, {3}, {4}, {5}|(2,4) (2,3) (3,4) (3,3) (3,) (3,)",
     "aten.rnn_tanh.input": "{0}, {1}, [{2}, {3}, {4}, {5}], True, 1, 0.0, False, False, False|(3,2,4) (1,2,3) (3,4) (3,3) (3,) (3,)",
     "aten.rnn_tanh_cell.default": "{0}, {1}, {2}, {3}, {4}, {5}|(2,4) (2,3) (3,4) (3,3) (3,) (3,)",
+    "aten.repeat_interleave.Tensor": "torch.ones_like({0}), output_size=4|(4,):index:2",
+    "aten.repeat_interleave.self_Tensor": "{0}, {1} * 0 + 2, 0, output_size=8|(4,4) (4,):index:2",
     "aten.rrelu_with_noise_backward.default": "{0}, {1}, {2}, 0.1, 0.3, True, False|(4,4) (4,4) (4,4)",
     "aten.scatter.reduce": "{0}, 1, {1}, {2}, reduce='add'|(4,4) (4,3):index:4 (4,3)",
     "aten.scatter.value_reduce": "{0}, 1, {1}, 2, reduce='multiply'|(4,4) (4,3):index:4",
@@ -229,10 +231,14 @@ WITHOUT_CALL = {"aten._assert_tensor_metadata.default": "an assertion: every tra
     "aten._assert_async.msg": "an assertion: it returns nothing",
     "aten._conj.default": "on real inputs it is an alias that no trace has, and complex inputs are refused",
     "aten._fused_rms_norm_backward.default": "eager has no such kernel on a CPU",
+    "aten.rrelu_with_noise.default": "it draws numbers and writes them into an argument",
+    "aten.rrelu_with_noise_functional.default": "it draws numbers",
     "aten.lift_fresh.default": "export records it as a copy, which eager does not make",
 }
 # What differs, by its operator: left to XLA or to PyTorch's trace, with the reason.
 KNOWN = {
+    "prims.signbit.default": "the trace says that the result has the operand's dtype",
+    "prims.digamma.default": "XLA's digamma of a zero is NaN, eager's an infinity",
     "aten.digamma.default": "XLA's digamma of a zero is NaN, eager's an infinity",
     "aten._native_batch_norm_legit_functional.default": "the trace says f32 for 16-bit statistics",
 }
