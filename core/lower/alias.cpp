@@ -128,7 +128,6 @@ std::vector<std::pair<std::string_view, std::string_view>> aliases() {
       {"prims.tanh.default", "aten.tanh.default"},
       {"prims.trunc.default", "aten.trunc.default"},
       {"prims.where.default", "aten.where.self"},
-      {"prims.zeta.default", "aten.special_zeta.default"},
   };
 }
 

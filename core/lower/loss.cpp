@@ -92,6 +92,7 @@ Lowered smooth_l1(Call& call) {
   });
 }
 Lowered smooth_l1_backward(Call& call) {
+  if (!is_float(call.meta().dtype)) return declined_dtype();
   const double beta = call.number(4, "beta", 1);
   return pair_gradient(call, 3, 1, [beta](NestBuilder& n, int x, int y) {
     const int z = n.sub(x, y), one = n.number(1, z);

@@ -59,6 +59,7 @@ Lowered add_sub(Call& call) {
 template <ComputeOp op>
 Lowered arithmetic(Call& call) {
   if (!kernel_operands(call)) return declined_dtype();
+  if (op == ComputeOp::atan2 && !is_float(call.meta().dtype)) return declined("a function of floats whose result is none");
   const Operand a = operand(call, 0, "self"), b = operand(call, 1, "other");
   const DType c = compute_dtype(call.meta().dtype);
   return emit(call, [&](NestBuilder& nest) {
@@ -198,6 +199,7 @@ Lowered bitwise_not(Call& call) {
 
 Lowered reciprocal(Call& call) {
   if (!kernel_operands(call)) return declined_dtype();
+  if (!is_float(call.meta().dtype)) return declined("a function of floats whose result is none");
   return emit(call, [&](NestBuilder& nest) {
     const int x = nest.cast(nest.load(call.tensor(0, "self")), compute_dtype(call.meta().dtype));
     return nest.div(nest.number(1, x), x);

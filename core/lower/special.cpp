@@ -378,8 +378,6 @@ std::vector<Entry> special_entries() {
     add(op, times_log<ComputeOp::log>);
   for (std::string_view op : {"aten.special_xlog1py.default", "aten.special_xlog1py.other_scalar", "aten.special_xlog1py.self_scalar"})
     add(op, times_log<ComputeOp::log1p>);
-  for (std::string_view op : {"aten.special_zeta.default", "aten.special_zeta.other_scalar", "aten.special_zeta.self_scalar"})
-    add(op, binary<plain2<ComputeOp::zeta>>);
   add("aten.igamma.default", binary<incomplete_gamma<ComputeOp::igamma, true>>);
   add("aten.igammac.default", binary<incomplete_gamma<ComputeOp::igammac, false>>);
   add("aten.polygamma.default", polygamma);

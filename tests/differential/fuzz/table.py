@@ -96,7 +96,7 @@ EXPLICIT: dict[str, str] = {
     "aten._upsample_nearest_exact3d.default": "{0}, [7, 3, 2]|(1,2,4,5,3)",
     "aten._upsample_nearest_exact3d.vec": "{0}, [7, 3, 2], None|(1,2,4,5,3)",
     "aten._weight_norm.default": "{0}, {1}|(4,3) (4,1)",
-    "aten._weight_norm_interface.default": "{0}, {1}|(4,3) (4,1)",
+    "aten._weight_norm_interface.default": "{0}.contiguous(), {1}.contiguous()|(4,3) (4,1)",
     "aten._weight_norm_interface_backward.default": "{0}.contiguous(), {1}.contiguous(), {2}.contiguous(), {1}.norm(dim=1, keepdim=True) + 1, 0|(4,3) (4,3) (4,1)",
     "aten.adaptive_avg_pool1d.default": "{0}, [3]|(1,2,4)",
     "aten.adaptive_avg_pool2d.default": "{0}, [2, 3]|(1,2,4,5)",
@@ -237,6 +237,8 @@ WITHOUT_CALL = {"aten._assert_tensor_metadata.default": "an assertion: every tra
 }
 # What differs, by its operator: left to XLA or to PyTorch's trace, with the reason.
 KNOWN = {
+    "aten.view.dtype": "bytes of an argument seen at another width are given back as a copy; test_shapes.py compares the values",
+    "aten.kthvalue.default": "which of equal elements eager names is an accident of its partition",
     "prims.signbit.default": "the trace says that the result has the operand's dtype",
     "prims.digamma.default": "XLA's digamma of a zero is NaN, eager's an infinity",
     "aten.digamma.default": "XLA's digamma of a zero is NaN, eager's an infinity",
