@@ -144,7 +144,7 @@ def test_convolution_gradients(kind):
             each = lambda key, default: [form.get(key, default)] * n
             w = plain(F32, 6, 4, *([3] * (n - 1)), 2) if is_transposed else kernel(n, groups)
             arguments = (each("stride", 1), each("padding", 0), each("dilation", 1), is_transposed, each("output_padding", 0), groups)
-            out = torch.ops.torch.ops.aten.convolution(x, w, None, *arguments)
+            out = torch.ops.aten.convolution(x, w, None, *arguments)
             gradient = torch.randn(out.shape, generator=torch.Generator().manual_seed(n))
             if kind == "channels_last" and n == 2:
                 gradient = gradient.to(memory_format=torch.channels_last)
@@ -152,7 +152,7 @@ def test_convolution_gradients(kind):
             biases = [w.shape[1] * groups if is_transposed else w.shape[0]]
 
             def function(g, x, w, arguments=arguments, wanted=wanted, biases=biases):
-                made = torch.ops.torch.ops.aten.convolution_backward(g, x, w, biases, *arguments, wanted)
+                made = torch.ops.aten.convolution_backward(g, x, w, biases, *arguments, wanted)
                 return [t for t, asked in zip(made, wanted) if asked]
 
             cases.append(Case(f"{n} {name}", function, (gradient, x, w), {"rtol": 1e-4, "atol": 1e-4}))
