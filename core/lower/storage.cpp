@@ -68,6 +68,8 @@ std::optional<std::int64_t> storage_elements(Builder& builder, trace::ValueId va
   }
   const trace::Value& root = graph.values[value];
   if (!root.producer.valid() || !root.tensor || root.tensor->storage_offset != 0) return std::nullopt;
+  // `select_scatter` and its kin keep the strides of their base, and with them memory that no element lies in.
+  if (graph.nodes[root.producer].target.find("_scatter") != std::string::npos) return std::nullopt;
   const std::vector<loop::NodeOutcome>& outcomes = builder.program().outcomes;
   if (root.producer.index() >= outcomes.size() || outcomes[root.producer.index()].outcome == loop::Outcome::torch) return std::nullopt;
   return trace::storage_extent(*root.tensor);
