@@ -13,13 +13,15 @@ namespace pallascope::lower {
 using loop::ComputeOp;
 using loop::StatementKind;
 
-namespace {
-
 std::int64_t numel(const Sizes& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-}  // namespace
+std::int64_t points(const Sizes& sizes, const std::vector<std::size_t>& dims) {
+  std::int64_t n = 1;
+  for (std::size_t d : dims) n *= sizes.at(d);
+  return n;
+}
 
 loop::BoundaryLayout boundary_layout(const trace::TensorMeta& meta) {
   loop::BoundaryLayout layout{meta.sizes, meta.strides, {}, {}, std::vector<int>(meta.sizes.size(), -1), false};
@@ -364,9 +366,7 @@ loop::Scalar identity(loop::ReduceOp op, DType dtype) {
 Tensor Builder::reduction(std::string name, const Sizes& sizes, const std::vector<std::size_t>& dims, loop::ReduceOp op,
                           DType accumulate, DType result, bool keep, const std::function<int(NestBuilder&)>& body,
                           const std::function<int(NestBuilder&, int)>& after) {
-  std::int64_t reduced_points = 1;
-  for (std::size_t d : dims) reduced_points *= sizes[d];
-  if (reduced_points == 0) {
+  if (points(sizes, dims) == 0) {
     // Nothing to reduce: every result is the identity. (Reductions without one are refused before this.)
     Sizes outer;
     for (std::size_t d = 0; d < sizes.size(); ++d) {

@@ -33,6 +33,11 @@ loop::BoundaryLayout boundary_layout(const trace::TensorMeta& meta);
 /// (zero strides, overlaps).
 std::vector<std::size_t> memory_order(const trace::TensorMeta& meta);
 
+/// The number of elements of a tensor of these sizes.
+std::int64_t numel(const Sizes& sizes);
+/// The number of points of these dimensions of it: what a reduction over them takes together.
+std::int64_t points(const Sizes& sizes, const std::vector<std::size_t>& dims);
+
 class Builder;
 
 

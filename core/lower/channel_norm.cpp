@@ -17,12 +17,6 @@ std::vector<std::size_t> not_channels(const Tensor& x) {
   return dims;
 }
 
-double points(const Tensor& x, const std::vector<std::size_t>& dims) {
-  double n = 1;
-  for (std::size_t d : dims) n *= static_cast<double>(x.sizes[d]);
-  return n;
-}
-
 /// The element of a per-channel tensor [C] for the nest's position in [N, C, ...].
 int channel(NestBuilder& nest, const Tensor& x, DType c) { return nest.cast(nest.load_at(x, {nest.index(1)}), c); }
 
@@ -80,7 +74,7 @@ Lowered batch_norm_of(Call& call, const BatchNormForm& form) {
     running_var = call.optional_tensor(4, "running_var");
   }
   const std::vector<std::size_t> dims = not_channels(x);
-  const double count = points(x, dims);
+  const auto count = static_cast<double>(points(x.sizes, dims));
   if (!form.training && (!running_mean || !running_var)) throw MalformedNode{"a batch norm without statistics"};
   const Statistics s = form.training ? statistics(call, x, dims, c) : Statistics{*running_mean, *running_var};
   call.define(call.builder.pointwise(
@@ -174,7 +168,7 @@ Lowered batch_norm_backward(Call& call) {
   const Tensor grad = call.tensor(0, "grad_out"), x = call.tensor(1, "input");
   if (!is_kernel_dtype(x.dtype) || !is_float(x.dtype)) return declined_dtype();
   if (x.rank() < 2) throw MalformedNode{"a batch norm of rank below 2"};
-  if (x.sizes[1] == 0 || points(x, not_channels(x)) == 0) return declined("a batch norm over no element");
+  if (x.sizes[1] == 0 || points(x.sizes, not_channels(x)) == 0) return declined("a batch norm over no element");
   const std::optional<Tensor> weight = call.optional_tensor(2, "weight");
   const bool train = call.boolean(7, "train", true);
   const double eps = call.number(8, "eps", 1e-5);
@@ -182,7 +176,7 @@ Lowered batch_norm_backward(Call& call) {
   const Tensor spread = train ? call.tensor(6, "save_invstd") : call.tensor(4, "running_var");
   const DType c = compute_dtype(x.dtype);
   const std::vector<std::size_t> dims = not_channels(x);
-  const double count = points(x, dims);
+  const auto count = static_cast<double>(points(x.sizes, dims));
   Builder& builder = call.builder;
   const auto invstd = [&](NestBuilder& nest) {
     const int value = channel(nest, spread, c);

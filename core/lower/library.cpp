@@ -11,10 +11,6 @@ namespace pallascope::lower {
 using loop::ComputeOp;
 using loop::ReduceOp;
 
-std::int64_t numel(const Sizes& sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
-}
-
 Tensor library_operand(Builder& builder, const Tensor& x, std::string_view name) {
   if (builder.program().accesses->of(builder.program(), x.view)->plan) return x;
   return builder.materialise(x, name);

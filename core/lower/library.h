@@ -9,8 +9,6 @@
 
 namespace pallascope::lower {
 
-std::int64_t numel(const Sizes& sizes);
-
 /// An operand that JAX views can take from its buffer; else a copy that is.
 Tensor library_operand(Builder& builder, const Tensor& x, std::string_view name);
 

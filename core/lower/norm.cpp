@@ -10,12 +10,6 @@ namespace {
 using loop::ComputeOp;
 using loop::ReduceOp;
 
-std::int64_t points(const Sizes& sizes, const std::vector<std::size_t>& dims) {
-  std::int64_t n = 1;
-  for (std::size_t d : dims) n *= sizes.at(d);
-  return n;
-}
-
 /// The `ord`-norm of `body`'s values over `dims`, which stay with extent 1.
 Tensor norm_of(Builder& builder, std::string name, const Sizes& sizes, const std::vector<std::size_t>& dims, double ord, DType c, DType result,
                const std::function<int(NestBuilder&)>& body) {

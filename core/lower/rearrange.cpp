@@ -1,6 +1,7 @@
 // Family: the elements of tensors in another order or several times (roll, shuffles, repetitions, stacks), and matrices
 // built from diagonals and blocks.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -130,7 +131,7 @@ Lowered repeat_by_counts(Call& call) {
   if (!counts_only) {
     x = call.tensor(0, "self");
     if (!is_kernel_dtype(x->dtype)) return declined_dtype();
-    if (!call.has(2, "dim")) x = builder.reshape(*x, {std::accumulate(x->sizes.begin(), x->sizes.end(), std::int64_t{1}, std::multiplies<>())});
+    if (!call.has(2, "dim")) x = builder.reshape(*x, {numel(x->sizes)});
     if (x->rank() == 0) return declined("repeat_interleave of rank 0");
     d = call.has(2, "dim") ? Call::dim(call.integer(2, "dim"), x->rank()) : 0;
     if (counts.rank() == 0 || counts.sizes[0] == 1)
@@ -184,31 +185,32 @@ Tensor grouped(Builder& builder, const Tensor& x, const Sizes& split, const std:
   return builder.reshape(builder.permute(builder.reshape(x, split), order), result);
 }
 
+/// `x` with its last three dimensions as the five `parts`, these in `order`, copied as the result.
+Lowered regrouped(Call& call, const Tensor& x, const std::array<std::int64_t, 5>& parts, const std::array<std::size_t, 5>& order) {
+  const std::size_t lead = x.sizes.size() - 3;
+  Sizes split(x.sizes.begin(), x.sizes.begin() + static_cast<std::ptrdiff_t>(lead));
+  split.insert(split.end(), parts.begin(), parts.end());
+  std::vector<std::size_t> whole_order(lead);
+  std::iota(whole_order.begin(), whole_order.end(), 0);
+  for (std::size_t k : order) whole_order.push_back(lead + k);
+  return copied(call, grouped(call.builder, x, split, whole_order, call.meta().sizes));
+}
+
 /// pixel_shuffle: [.., C*r*r, H, W] -> [.., C, H*r, W*r]
 Lowered pixel_shuffle(Call& call) {
   const Tensor x = call.tensor(0, "self");
   const std::int64_t r = call.integer(1, "upscale_factor");
   if (x.rank() < 3 || r < 1 || x.sizes[x.sizes.size() - 3] % (r * r) != 0) throw MalformedNode{"channels that do not divide"};
-  const std::size_t lead = x.sizes.size() - 3;
-  Sizes split(x.sizes.begin(), x.sizes.begin() + static_cast<std::ptrdiff_t>(lead));
-  for (std::int64_t n : {x.sizes[lead] / (r * r), r, r, x.sizes[lead + 1], x.sizes[lead + 2]}) split.push_back(n);
-  std::vector<std::size_t> order(lead);
-  std::iota(order.begin(), order.end(), 0);
-  for (std::size_t k : {0, 3, 1, 4, 2}) order.push_back(lead + k);
-  return copied(call, grouped(call.builder, x, split, order, call.meta().sizes));
+  const std::size_t c = x.sizes.size() - 3;
+  return regrouped(call, x, {x.sizes[c] / (r * r), r, r, x.sizes[c + 1], x.sizes[c + 2]}, {0, 3, 1, 4, 2});
 }
 
 Lowered pixel_unshuffle(Call& call) {
   const Tensor x = call.tensor(0, "self");
   const std::int64_t r = call.integer(1, "downscale_factor");
   if (x.rank() < 3 || r < 1 || x.sizes.back() % r != 0 || x.sizes[x.sizes.size() - 2] % r != 0) throw MalformedNode{"extents that do not divide"};
-  const std::size_t lead = x.sizes.size() - 3;
-  Sizes split(x.sizes.begin(), x.sizes.begin() + static_cast<std::ptrdiff_t>(lead));
-  for (std::int64_t n : {x.sizes[lead], x.sizes[lead + 1] / r, r, x.sizes[lead + 2] / r, r}) split.push_back(n);
-  std::vector<std::size_t> order(lead);
-  std::iota(order.begin(), order.end(), 0);
-  for (std::size_t k : {0, 2, 4, 1, 3}) order.push_back(lead + k);
-  return copied(call, grouped(call.builder, x, split, order, call.meta().sizes));
+  const std::size_t c = x.sizes.size() - 3;
+  return regrouped(call, x, {x.sizes[c], x.sizes[c + 1] / r, r, x.sizes[c + 2] / r, r}, {0, 2, 4, 1, 3});
 }
 
 Lowered channel_shuffle(Call& call) {
@@ -277,7 +279,7 @@ Lowered diag(Call& call) {
 
 Lowered diagflat(Call& call) {
   const Tensor x = call.tensor(0, "self");
-  const std::int64_t elements = std::accumulate(x.sizes.begin(), x.sizes.end(), std::int64_t{1}, std::multiplies<>());
+  const std::int64_t elements = numel(x.sizes);
   return embed_diagonal(call, call.builder.reshape(x, {elements}), call.integer(1, "offset", 0), 0, 1);
 }
 

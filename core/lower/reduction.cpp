@@ -12,12 +12,6 @@ namespace {
 using loop::ComputeOp;
 using loop::ReduceOp;
 
-std::int64_t points(const Tensor& x, const std::vector<std::size_t>& dims) {
-  std::int64_t n = 1;
-  for (std::size_t d : dims) n *= x.sizes[d];
-  return n;
-}
-
 /// Reduces to the sizes of output `output` (which say whether dimensions were kept).
 Tensor to_result(Call& call, const Tensor& reduced, std::size_t output = 0) {
   return call.builder.reshape(reduced, call.meta(output).sizes);
@@ -43,7 +37,7 @@ Lowered mean(Call& call) {
   const DType result = call.meta().dtype, accumulate = compute_dtype(result);
   const std::vector<std::size_t> dims =
       call.node.target == "aten.mean.default" ? call.dims(99, "", x.rank()) : call.dims(1, "dim", x.rank());
-  const double count = static_cast<double>(points(x, dims));
+  const double count = static_cast<double>(points(x.sizes, dims));
   const Tensor reduced = call.builder.reduction(
       call.node.name, x.sizes, dims, ReduceOp::sum, accumulate, result, true,
       [&](NestBuilder& nest) { return nest.cast(nest.load(x), accumulate); },
@@ -67,7 +61,7 @@ Lowered prod(Call& call) {
 
 /// Reductions without an identity: an empty axis is the graph's mistake.
 std::optional<Lowered> refuse_empty(const Call& call, const Tensor& x, const std::vector<std::size_t>& dims) {
-  if (points(x, dims) != 0 || call.meta().numel() == 0) return std::nullopt;
+  if (points(x.sizes, dims) != 0 || call.meta().numel() == 0) return std::nullopt;
   Lowered bad = declined("");
   bad.diagnostic = Diagnostic{DiagnosticKind::invalid_argument,
                               fmt::format("{} reduces an axis of extent 0, and has no identity", call.node.target),
@@ -165,7 +159,7 @@ Lowered variance(Call& call) {
   if (!in_kernel(call, x) || !is_float(x.dtype)) return declined_dtype();
   const VarianceArguments arguments = variance_arguments(call, x.rank());
   const DType c = compute_dtype(x.dtype), result = call.meta().dtype;
-  const double count = static_cast<double>(points(x, arguments.dims));
+  const double count = static_cast<double>(points(x.sizes, arguments.dims));
   const double divisor = std::max(0.0, count - arguments.correction);
   Builder& builder = call.builder;
   // Two passes, as ATen's Welford is as exact: the mean first, then squares of the distances from it.
@@ -199,7 +193,7 @@ Lowered logsumexp(Call& call) {
   const std::vector<std::size_t> dims = call.dims(1, "dim", x.rank());
   const DType result = call.meta().dtype, c = compute_dtype(result);
   Builder& builder = call.builder;
-  if (points(x, dims) == 0) {
+  if (points(x.sizes, dims) == 0) {
     const Sizes& sizes = call.meta().sizes;
     call.define(builder.pointwise(call.node.name, sizes, result, [&](NestBuilder& nest) { return nest.constant(-INFINITY, c); }));
     return as_kernel();

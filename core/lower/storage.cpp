@@ -84,7 +84,7 @@ Lowered as_strided(Call& call) {
   const Sizes sizes = call.integers(1, "size"), strides = call.integers(2, "stride");
   if (sizes.size() != strides.size()) throw MalformedNode{"as many strides as sizes are needed"};
   const std::int64_t offset = (call.has(3, "storage_offset") ? call.integer(3, "storage_offset") : meta.storage_offset) - meta.storage_offset;
-  const std::int64_t elements = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+  const std::int64_t elements = numel(sizes);
   std::int64_t first = offset + meta.storage_offset, last = first;
   for (std::size_t k = 0; k < sizes.size(); ++k) (strides[k] < 0 ? first : last) += (sizes[k] - 1) * strides[k];
   const std::optional<std::int64_t> held = storage_elements(builder, *call.argument(0, "self")->get<trace::ValueId>());
