@@ -362,7 +362,7 @@ SourceLine Lines::Chunk::line(std::size_t k) const {
   if (piece) {
     // What a relative origin says is put in place: see codegen::Piece.
     const LineNodes nodes(&piece->origins[k].node, piece->origins[k].node.valid() ? 1 : 0);
-    SourceLine line{.number = number, .text = piece->lines[k], .nodes = nodes};
+    SourceLine line{.number = number, .text = piece->line(k), .nodes = nodes};
     const codegen::LineOrigin& origin = piece->origins[k];
     if (origin.kernel.valid()) line.kernel = kernel;
     line.nest = origin.nest;

@@ -43,7 +43,7 @@ struct LineNodes : std::span<const trace::NodeId> {
 struct SourceLine {
   LineKind kind = LineKind::code;
   int number = 0;        ///< in its file (model), module (pallas) or the column (loops); 0 for none
-  const std::string& text;
+  std::string_view text;
   char letter = ' ';     ///< access class of the load or store on the line: C B P S s R O G X
   bool store = false;
   bool on_value = false; ///< the load reads a value made in the same kernel, so no memory
@@ -89,9 +89,9 @@ class Lines {
     std::uint32_t first_statement = 0;             ///< of a nest's block, in source->access_of
     /// Whose lines all of a block are; invalid for anything else.
     [[nodiscard]] loop::NestId nest() const { return block && !block->rows.empty() ? block->rows.front().nest : loop::NestId(); }
-    [[nodiscard]] std::size_t size() const { return block ? block->rows.size() : piece->lines.size(); }
+    [[nodiscard]] std::size_t size() const { return block ? block->rows.size() : piece->size(); }
     [[nodiscard]] std::uint64_t hash() const { return block ? block->hash : piece->hash; }
-    [[nodiscard]] const std::string& text(std::size_t k) const { return block ? block->rows[k].text : piece->lines[k]; }
+    [[nodiscard]] std::string_view text(std::size_t k) const { return block ? std::string_view(block->rows[k].text) : piece->line(k); }
     [[nodiscard]] SourceLine line(std::size_t k) const;
   };
   /// What sets a line apart from the other snapshot's.

@@ -194,10 +194,10 @@ void outline_model(const session::Compilation& compilation, const Column& column
   for (std::size_t k = 0; k < column.lines.size(); ++k) {
     if (column.lines[k].kind != LineKind::file) continue;
     if (!outline.sections.empty()) outline.sections.back().end = k;
-    const auto source = sources.find(column.lines[k].text);
+    const auto source = sources.find(std::string(column.lines[k].text));
     outline.sections.push_back({k,
                                 column.lines.size(),
-                                column.lines[k].text,
+                                std::string(column.lines[k].text),
                                 "",
                                 {},
                                 source != sources.end() && !source->second.empty()});

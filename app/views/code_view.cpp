@@ -72,10 +72,10 @@ std::pair<std::size_t, std::size_t> CodeView::range() const {
 std::string CodeView::copied_text() const {
   if (!columns_ || !range_) return "";
   const auto [first, last] = range();
-  if (first == last) return column().lines[first].text;
+  if (first == last) return std::string(column().lines[first].text);
   std::string text;
   for (std::size_t k = first; k <= last && k < column().lines.size(); ++k)
-    text += column().lines[k].text + "\n";
+    text.append(column().lines[k].text) += '\n';
   return text;
 }
 
@@ -453,7 +453,7 @@ void CodeView::line_items(Context& context, const Look& l, VisibleRow& row, Code
       ImGui::SetTooltip("%s", flag);
     }
   } else if (source.kind == model::LineKind::file) {
-    ImGui::SetTooltip("%s", source.text.c_str());
+    ImGui::SetTooltip("%.*s", static_cast<int>(source.text.size()), source.text.data());
   }
 }
 
@@ -486,7 +486,7 @@ void CodeView::menu(const Context& context, CodeAction& action) {
   if (ImGui::MenuItem(copy.c_str(), "Ctrl+C")) ImGui::SetClipboardText(copied_text().c_str());
   if (ImGui::MenuItem("Copy all")) {
     std::string all;
-    for (const model::SourceLine& line : column().lines) all += line.text + "\n";
+    for (const model::SourceLine& line : column().lines) all.append(line.text) += '\n';
     ImGui::SetClipboardText(all.c_str());
   }
   if (menu_line_ < column().lines.size() && !column().lines[menu_line_].nodes.empty()) {

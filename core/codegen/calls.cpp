@@ -40,25 +40,24 @@ void ModuleWriter::find_steps() {
   }
 }
 
-std::vector<std::string> ModuleWriter::arrays(const std::vector<loop::BufferId>& buffers) const {
-  std::vector<std::string> names;
-  for (const loop::BufferId b : buffers) names.push_back(array(b));
-  return names;
-}
-
-std::string ModuleWriter::call_text(const std::string& name, const std::vector<loop::BufferId>& reads,
-                                    std::vector<std::string> writes) const {
-  const std::string call = fmt::format(FMT_COMPILE("{}_call({})"), name, fmt::join(arrays(reads), ", "));
-  return writes.empty() ? call : fmt::format(FMT_COMPILE("({},) = {}"), fmt::join(writes, ", "), call);
+void ModuleWriter::write_call_line(const std::string& name, const std::vector<loop::BufferId>& reads,
+                                   const std::vector<loop::BufferId>& writes, int first_flag, std::size_t flags, LineOrigin origin) {
+  Out& out = text_.open();
+  put(out, "    ");
+  if (!writes.empty() || flags > 0) {
+    fmt::format_to(fmt::appender(out), FMT_COMPILE("({}"), arrays(writes));
+    for (std::size_t k = 0; k < flags; ++k)
+      fmt::format_to(fmt::appender(out), FMT_COMPILE("{}flag{}"), k > 0 || !writes.empty() ? ", " : "", static_cast<std::size_t>(first_flag) + k);
+    put(out, ",) = ");
+  }
+  fmt::format_to(fmt::appender(out), FMT_COMPILE("{}_call({})"), name, arrays(reads));
+  text_.close(origin);
 }
 
 void ModuleWriter::write_debug_step(const std::string& name, const std::vector<loop::BufferId>& reads,
                                     const std::vector<loop::BufferId>& writes, LineOrigin origin) {
-  for (loop::BufferId b : writes) text_.line(fmt::format(FMT_COMPILE("    {} = {}"), tensor(b), empty_tensor(b)), origin);
-  std::vector<std::string> operands;
-  for (loop::BufferId b : reads) operands.push_back(tensor(b));
-  for (loop::BufferId b : writes) operands.push_back(tensor(b));
-  text_.line(fmt::format(FMT_COMPILE("    {}_main({})"), name, fmt::join(operands, ", ")), origin);
+  for (loop::BufferId b : writes) write_empty(b, origin);
+  text_.write(origin, FMT_COMPILE("    {}_main({}{}{})"), name, tensors(reads), reads.empty() || writes.empty() ? "" : ", ", tensors(writes));
 }
 
 std::string ModuleWriter::view_text(const loop::View& view, trace::ValueId whole) const {
@@ -74,9 +73,9 @@ std::string ModuleWriter::view_text(const loop::View& view, trace::ValueId whole
   std::string base = name;
   if (b.input_index >= 0 && program_.input_layouts[static_cast<std::size_t>(b.input_index)].copied) {
     const Layout l = layout(view.buffer);
-    base = fmt::format(FMT_COMPILE("_storage({}, {}, {})"), name, tuple_text(l.dims), tuple_text(l.dim_strides));
+    base = fmt::format(FMT_COMPILE("_storage({}, {}, {})"), name, Tuple{l.dims}, Tuple{l.dim_strides});
   }
-  return fmt::format(FMT_COMPILE("_view({}, {}, {}, {})"), base, tuple_text(sizes), tuple_text(affine->strides), affine->offset);
+  return fmt::format(FMT_COMPILE("_view({}, {}, {}, {})"), base, Tuple{sizes}, Tuple{affine->strides}, affine->offset);
 }
 
 void ModuleWriter::place_torch_call(const Step& step) {
@@ -110,25 +109,29 @@ void ModuleWriter::write_torch_call(const loop::TorchCall& torch, const std::str
     for (const trace::Input& input : graph_.inputs)
       if (input.value == owner) return plain(owner);
     const trace::TensorMeta& meta = *graph_.values[owner].tensor;
-    return fmt::format(FMT_COMPILE("_in_memory({}, {}, {})"), plain(owner), tuple_text(meta.strides), meta.storage_offset);
+    return fmt::format(FMT_COMPILE("_in_memory({}, {}, {})"), plain(owner), Tuple{meta.strides}, meta.storage_offset);
   };
-  const std::string call = fmt::format(FMT_COMPILE("{}({})"), operator_text(node.target), arguments_text(node, value));
-  std::vector<std::string> results;
-  for (loop::BufferId b : torch.outputs) results.push_back(b.valid() ? "r_" + buffer(b).name : "_");
-  if (results.empty()) {
-    text_.line(indent + call, origin);
-  } else if (results.size() == 1 && !node.list_output) {
-    text_.line(fmt::format(FMT_COMPILE("{}{} = {}"), indent, results[0], call), origin);
-  } else {
-    text_.line(fmt::format(FMT_COMPILE("{}({},) = {}"), indent, fmt::join(results, ", "), call), origin);
+  Out& out = text_.open();
+  put(out, indent);
+  if (!torch.outputs.empty()) {
+    const bool one = torch.outputs.size() == 1 && !node.list_output;
+    if (!one) put(out, "(");
+    for (std::size_t k = 0; k < torch.outputs.size(); ++k) {
+      const loop::BufferId b = torch.outputs[k];
+      if (k > 0) put(out, ", ");
+      put(out, b.valid() ? "r_" : "_");
+      if (b.valid()) put(out, buffer(b).name);
+    }
+    put(out, one ? " = " : ",) = ");
   }
+  put_call(out, node, [&](Out& to, trace::ValueId id) { put(to, value(id)); });
+  text_.close(origin);
   for (std::size_t k = 0; k < torch.outputs.size(); ++k) {
     const loop::BufferId b = torch.outputs[k];
     if (!dense[k]) continue;
     const loop::BoundaryLayout& l = *torch.layouts[k];
-    text_.line(fmt::format(FMT_COMPILE("{}t_{} = _storage(_restride(r_{}, {}), {}, {})"), indent, buffer(b).name, buffer(b).name,
-                           tuple_text(l.strides), tuple_text(l.dims), tuple_text(l.dim_strides)),
-               origin);
+    text_.write(origin, FMT_COMPILE("{}t_{} = _storage(_restride(r_{}, {}), {}, {})"), indent, buffer(b).name, buffer(b).name,
+                Tuple{l.strides}, Tuple{l.dims}, Tuple{l.dim_strides});
   }
 }
 
@@ -157,8 +160,8 @@ void ModuleWriter::find_needs() {
     if (used[b] != 0 && written[b] == 0 && buffer(loop::BufferId(b)).input_index < 0) empty_.emplace_back(b);
 }
 
-std::string ModuleWriter::empty_tensor(loop::BufferId b) const {
-  return fmt::format(FMT_COMPILE("torch.empty({}, dtype={})"), tuple_text(buffer(b).dims), torch_dtype_text(buffer(b).dtype));
+void ModuleWriter::write_empty(loop::BufferId b, LineOrigin origin) {
+  text_.write(origin, FMT_COMPILE("    {} = torch.empty({}, dtype=torch.{})"), tensor(b), Tuple{buffer(b).dims}, torch_dtype_name(buffer(b).dtype));
 }
 
 bool ModuleWriter::eager_copies(trace::ValueId value, loop::BufferId lies_in) const {
@@ -219,7 +222,7 @@ std::map<trace::ValueId, std::string> ModuleWriter::write_shared_roots(const std
     const trace::TensorMeta& meta = *graph_.values[root].tensor;
     if (!there || meta.storage_offset != 0 || eager_copies(root, view->second.buffer)) continue;
     const std::string name = fmt::format(FMT_COMPILE("root{}"), names.size());
-    text_.line(fmt::format(FMT_COMPILE("{}{} = _restride({}, {})"), indent, name, view_text(view->second, {}), tuple_text(meta.strides)));
+    text_.write({}, FMT_COMPILE("{}{} = _restride({}, {})"), indent, name, view_text(view->second, {}), Tuple{meta.strides});
     names.emplace(root, name);
   }
   return names;
@@ -257,29 +260,29 @@ std::string ModuleWriter::result_text(const loop::OutputValue& output, trace::Va
   const Shape &sizes = output.meta.sizes, &strides = output.meta.strides;
   const std::optional<loop::AffineView> affine = loop::affine(*program_.context, output.view);
   PALLASCOPE_CHECK(affine.has_value(), "a result that torch cannot view: " + b.name);
-  if (eager_copies(value, output.view.buffer)) return fmt::format(FMT_COMPILE("_restride({}.clone(), {})"), view_text(output.view, {}), tuple_text(strides));
+  if (eager_copies(value, output.view.buffer)) return fmt::format(FMT_COMPILE("_restride({}.clone(), {})"), view_text(output.view, {}), Tuple{strides});
   if (b.input_index >= 0) {
     if (const std::optional<loop::AffineView> own = in_argument(b, *affine, sizes)) {
       const trace::TensorMeta& input = *graph_.values[graph_.inputs[static_cast<std::size_t>(b.input_index)].value].tensor;
       bool same = own->offset == output.meta.storage_offset - input.storage_offset;
       for (std::size_t k = 0; k < sizes.size(); ++k) same = same && (sizes[k] == 1 || own->strides[k] == strides[k]);
-      if (same) return fmt::format(FMT_COMPILE("_view({}, {}, {}, {})"), tensor(output.view.buffer), tuple_text(sizes), tuple_text(strides), own->offset);
+      if (same) return fmt::format(FMT_COMPILE("_view({}, {}, {}, {})"), tensor(output.view.buffer), Tuple{sizes}, Tuple{strides}, own->offset);
     }
     // Eager's result does not lie in the argument.
-    return fmt::format(FMT_COMPILE("_restride({}.clone(), {})"), view_text(output.view, {}), tuple_text(strides));
+    return fmt::format(FMT_COMPILE("_restride({}.clone(), {})"), view_text(output.view, {}), Tuple{strides});
   }
   // PyTorch may have given back its argument (positive, resolve_conj), and that argument may be written to below.
   const bool writes = std::any_of(outputs_->begin(), outputs_->end(),
                                   [](const loop::OutputValue& o) { return o.kind == trace::OutputKind::mutation; });
   if (writes && kept_as_came_.contains(output.view.buffer))
-    return fmt::format(FMT_COMPILE("_restride({}.clone(), {})"), view_text(output.view, {}), tuple_text(strides));
+    return fmt::format(FMT_COMPILE("_restride({}.clone(), {})"), view_text(output.view, {}), Tuple{strides});
   bool same = true;
   for (std::size_t k = 0; k < sizes.size(); ++k) same = same && (sizes[k] == 1 || affine->strides[k] == strides[k]);
   if (same && affine->offset == 0 && sizes == b.dims && strides == trace::contiguous_strides(sizes) &&
       returned.insert(output.view.buffer).second)
     return tensor(output.view.buffer);
-  if (same) return fmt::format(FMT_COMPILE("_view({}, {}, {}, {})"), tensor(output.view.buffer), tuple_text(sizes), tuple_text(strides), affine->offset);
-  return fmt::format(FMT_COMPILE("_restride({}, {})"), view_text(output.view, {}), tuple_text(strides));
+  if (same) return fmt::format(FMT_COMPILE("_view({}, {}, {}, {})"), tensor(output.view.buffer), Tuple{sizes}, Tuple{strides}, affine->offset);
+  return fmt::format(FMT_COMPILE("_restride({}, {})"), view_text(output.view, {}), Tuple{strides});
 }
 
 void ModuleWriter::write_returns(const std::string& indent) {
@@ -305,33 +308,27 @@ void ModuleWriter::write_returns(const std::string& indent) {
     if (output.alias_input >= 0) {
       // Eager returns the changed argument, or a view of it.
       const trace::TensorMeta& input = *graph_.values[graph_.inputs[static_cast<std::size_t>(output.alias_input)].value].tensor;
-      results.push_back(fmt::format(FMT_COMPILE("_view({}, {}, {}, {})"), argument(output.alias_input), tuple_text(output.meta.sizes),
-                                    tuple_text(output.meta.strides), output.meta.storage_offset - input.storage_offset));
+      results.push_back(fmt::format(FMT_COMPILE("_view({}, {}, {}, {})"), argument(output.alias_input), Tuple{output.meta.sizes},
+                                    Tuple{output.meta.strides}, output.meta.storage_offset - input.storage_offset));
       continue;
     }
     if (const auto root = roots.find(storage_root(graph_.outputs[place].value)); root != roots.end()) {
-      results.push_back(fmt::format(FMT_COMPILE("_view({}, {}, {}, {})"), root->second, tuple_text(output.meta.sizes),
-                                    tuple_text(output.meta.strides), output.meta.storage_offset));
+      results.push_back(fmt::format(FMT_COMPILE("_view({}, {}, {}, {})"), root->second, Tuple{output.meta.sizes},
+                                    Tuple{output.meta.strides}, output.meta.storage_offset));
       continue;
     }
     const std::string name = fmt::format(FMT_COMPILE("result{}"), k++);
-    text_.line(fmt::format(FMT_COMPILE("{}{} = {}"), indent, name, result_text(output, graph_.outputs[place].value, returned)));
+    text_.write({}, FMT_COMPILE("{}{} = {}"), indent, name, result_text(output, graph_.outputs[place].value, returned));
     results.push_back(name);
   }
   for (auto& [name, value] : mutations) {
     if (!value.ends_with(".clone()")) continue;
     const std::string copy = fmt::format(FMT_COMPILE("{}_written"), name);
-    text_.line(fmt::format(FMT_COMPILE("{}{} = {}"), indent, copy, value));
+    text_.write({}, FMT_COMPILE("{}{} = {}"), indent, copy, value);
     value = copy;
   }
-  for (const auto& [name, value] : mutations) text_.line(fmt::format(FMT_COMPILE("{}{}.detach().copy_({})"), indent, name, value));
-  text_.line(fmt::format(FMT_COMPILE("{}return [{}]"), indent, fmt::join(results, ", ")));
-}
-
-std::string ModuleWriter::arguments() const {
-  std::string text;
-  for (const std::string& a : arguments_) text += (text.empty() ? "" : ", ") + a;
-  return text;
+  for (const auto& [name, value] : mutations) text_.write({}, FMT_COMPILE("{}{}.detach().copy_({})"), indent, name, value);
+  text_.write({}, FMT_COMPILE("{}return [{}]"), indent, fmt::join(results, ", "));
 }
 
 void ModuleWriter::write_steady() {
@@ -386,11 +383,17 @@ void ModuleWriter::write_steady() {
     if (auto* segment = std::get_if<Segment>(&part)) write_segment(*segment, number++);
 
   blank();
-  text_.line(fmt::format(FMT_COMPILE("def _call_steady({}):"), arguments()));
+  text_.write({}, FMT_COMPILE("def _call_steady({}):"), argument_list_);
   text_.line("    \"\"\"One JAX program as far as no torch call cuts it.\"\"\"");
-  text_.line(fmt::format(FMT_COMPILE("    taken = {{{}}}"), fmt::join(pointers(), ", ")));
+  // Memory that results must not share: the arguments'.
+  Out& out = text_.open();
+  put(out, "    taken = {");
+  for (std::size_t k = 0; k < arguments_.size(); ++k)
+    fmt::format_to(fmt::appender(out), FMT_COMPILE("{}{}.data_ptr()"), k > 0 ? ", " : "", arguments_[k]);
+  put(out, arguments_.empty() ? "0}" : "}");
+  text_.close();
   std::vector<char> there(buffers, 0);  // as arrays
-  for (const loop::BufferId b : empty_) text_.line(fmt::format(FMT_COMPILE("    {} = {}"), tensor(b), empty_tensor(b)));
+  for (const loop::BufferId b : empty_) write_empty(b);
   number = 0;
   for (const auto& part : plan) {
     if (const auto* at = std::get_if<std::size_t>(&part)) {
@@ -400,25 +403,27 @@ void ModuleWriter::write_steady() {
     const Segment& segment = std::get<Segment>(part);
     for (const loop::BufferId b : segment.inputs) {
       if (std::exchange(there[b.index()], 1) != 0) continue;
-      std::string& line = to_jax_[b.index()];
-      if (line.empty()) line = fmt::format(FMT_COMPILE("    {} = {}"), array(b), to_jax(b, tensor(b)));
-      text_.line(line);
+      fmt::format_to(fmt::appender(out), FMT_COMPILE("    {} = "), array(b));
+      put_to_jax(out, b, tensor(b));
+      text_.close();
     }
-    std::vector<std::string> outputs = arrays(segment.outputs);
-    for (std::size_t c = 0; c < segment.checks.size(); ++c) outputs.push_back(fmt::format(FMT_COMPILE("flag{}_{}"), number, c));
-    const std::string call = fmt::format(FMT_COMPILE("_segment{}_jit({})"), number, fmt::join(arrays(segment.inputs), ", "));
-    if (outputs.empty()) {
-      text_.line("    " + call);
-    } else {
-      text_.line(fmt::format(FMT_COMPILE("    {}, = results = {}"), fmt::join(outputs, ", "), call));
-      // Torch may write to what the program reads, and reads what it writes.
-      text_.line("    jax.block_until_ready(results)");
+    const bool gives = !segment.outputs.empty() || !segment.checks.empty();
+    put(out, "    ");
+    if (gives) {
+      fmt::format_to(fmt::appender(out), FMT_COMPILE("{}"), arrays(segment.outputs));
+      for (std::size_t c = 0; c < segment.checks.size(); ++c)
+        fmt::format_to(fmt::appender(out), FMT_COMPILE("{}flag{}_{}"), c > 0 || !segment.outputs.empty() ? ", " : "", number, c);
+      put(out, ", = results = ");
     }
+    fmt::format_to(fmt::appender(out), FMT_COMPILE("_segment{}_jit({})"), number, arrays(segment.inputs));
+    text_.close();
+    // Torch may write to what the program reads, and reads what it writes.
+    if (gives) text_.line("    jax.block_until_ready(results)");
     for (std::size_t c = 0; c < segment.checks.size(); ++c)
-      text_.line(fmt::format(FMT_COMPILE("    _check(flag{}_{}, {})"), number, c, segment.checks[c]));
+      text_.write({}, FMT_COMPILE("    _check(flag{}_{}, {})"), number, c, segment.checks[c]);
     for (const loop::BufferId b : segment.outputs) {
       there[b.index()] = 1;
-      if (as_tensor[b.index()] != 0) text_.line(fmt::format(FMT_COMPILE("    {} = _to_torch({}, taken)"), tensor(b), array(b)));
+      if (as_tensor[b.index()] != 0) text_.write({}, FMT_COMPILE("    {} = _to_torch({}, taken)"), tensor(b), array(b));
     }
     ++number;
   }
@@ -433,16 +438,9 @@ void ModuleWriter::write_steady() {
   place(returns_);
 }
 
-std::vector<std::string> ModuleWriter::pointers() const {
-  std::vector<std::string> found;
-  for (const std::string& a : arguments_) found.push_back(a + ".data_ptr()");
-  if (found.empty()) found.emplace_back("0");
-  return found;
-}
-
 void ModuleWriter::write_segment(Segment& segment, int number) {
   blank();
-  text_.line(fmt::format(FMT_COMPILE("def _segment{}({}):"), number, fmt::join(arrays(segment.inputs), ", ")));
+  text_.write({}, FMT_COMPILE("def _segment{}({}):"), number, arrays(segment.inputs));
   int checks = 0;
   for (std::size_t k = segment.first; k < segment.end; ++k) {
     const Step& step = steps_[k];
@@ -451,26 +449,25 @@ void ModuleWriter::write_segment(Segment& segment, int number) {
       continue;
     }
     flush();
-    std::vector<std::string> writes = arrays(*step.writes);
-    for (const std::string& check : step.kernel->checks) {
-      writes.push_back(fmt::format(FMT_COMPILE("flag{}"), checks++));
-      segment.checks.push_back(check);
-    }
-    text_.line("    " + call_text(*step.name, *step.reads, std::move(writes)), step.origin);
+    write_call_line(*step.name, *step.reads, *step.writes, checks, step.kernel->checks.size(), step.origin);
+    segment.checks.insert(segment.checks.end(), step.kernel->checks.begin(), step.kernel->checks.end());
+    checks = static_cast<int>(segment.checks.size());
     flush(step.id);
   }
-  std::vector<std::string> results = arrays(segment.outputs);
-  for (int c = 0; c < checks; ++c) results.push_back(fmt::format(FMT_COMPILE("flag{}"), c));
-  text_.line(results.empty() ? "    return ()" : fmt::format(FMT_COMPILE("    return ({},)"), fmt::join(results, ", ")));
+  Out& out = text_.open();
+  fmt::format_to(fmt::appender(out), FMT_COMPILE("    return ({}"), arrays(segment.outputs));
+  for (int c = 0; c < checks; ++c) fmt::format_to(fmt::appender(out), FMT_COMPILE("{}flag{}"), c > 0 || !segment.outputs.empty() ? ", " : "", c);
+  put(out, segment.outputs.empty() && checks == 0 ? ")" : ",)");
+  text_.close();
   blank();
-  text_.line(fmt::format(FMT_COMPILE("_segment{0}_jit = jax.jit(_segment{0})"), number));
+  text_.write({}, FMT_COMPILE("_segment{0}_jit = jax.jit(_segment{0})"), number);
 }
 
 void ModuleWriter::write_debug() {
   blank();
-  text_.line(fmt::format(FMT_COMPILE("def _call_debug({}):"), arguments()));
+  text_.write({}, FMT_COMPILE("def _call_debug({}):"), argument_list_);
   text_.line("    \"\"\"One executable a kernel.\"\"\"");
-  for (const loop::BufferId b : empty_) text_.line(fmt::format(FMT_COMPILE("    {} = {}"), tensor(b), empty_tensor(b)));
+  for (const loop::BufferId b : empty_) write_empty(b);
   for (const Step& step : steps_) {
     if (step.torch != nullptr) {
       place_torch_call(step);
@@ -493,13 +490,16 @@ void ModuleWriter::write_call() {
   text_.line("        raise ValueError(f'mode is \"steady\" or \"debug\", not {mode!r}')");
   text_.line("    if len(args) != len(INPUTS):");
   text_.line("        raise TypeError(f\"{len(INPUTS)} tensors are needed, {len(args)} came\")");
-  if (!arguments_.empty()) text_.line(fmt::format(FMT_COMPILE("    ({},) = args"), arguments()));
-  for (std::size_t k = 0; k < arguments_.size(); ++k)
-    text_.line("    " + expect(program_.input_buffers[k], arguments_[k], arguments_[k]));
+  if (!arguments_.empty()) text_.write({}, FMT_COMPILE("    ({},) = args"), argument_list_);
+  for (std::size_t k = 0; k < arguments_.size(); ++k) {
+    put(text_.open(), "    ");
+    put_expect(text_.open(), program_.input_buffers[k], arguments_[k], arguments_[k]);
+    text_.close();
+  }
   text_.line("    with torch.no_grad(), jax.enable_x64(True):");
-  text_.line(fmt::format(FMT_COMPILE("        if mode == \"debug\":")));
-  text_.line(fmt::format(FMT_COMPILE("            return _call_debug({})"), arguments()));
-  text_.line(fmt::format(FMT_COMPILE("        return _call_steady({})"), arguments()));
+  text_.line("        if mode == \"debug\":");
+  text_.write({}, FMT_COMPILE("            return _call_debug({})"), argument_list_);
+  text_.write({}, FMT_COMPILE("        return _call_steady({})"), argument_list_);
 }
 
 }  // namespace pallascope::codegen

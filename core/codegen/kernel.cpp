@@ -1,6 +1,7 @@
 #include "core/codegen/kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -16,20 +17,19 @@ using loop::StatementKind;
 
 namespace {
 
-/// Replaces {0}, {1}, {2}, {dtype}.
-std::string fill(std::string_view text, const std::vector<std::string>& operands, std::string_view dtype) {
-  std::string made;
-  for (std::size_t k = 0; k < text.size(); ++k) {
-    if (text[k] != '{') {
-      made += text[k];
-      continue;
-    }
-    const std::size_t end = text.find('}', k);
-    const std::string_view key = text.substr(k + 1, end - k - 1);
-    made += key == "dtype" ? std::string(dtype) : operands.at(static_cast<std::size_t>(key[0] - '0'));
-    k = end;
+using Operands = std::array<std::string_view, 3>;
+
+/// Puts a text with {0}, {1}, {2}, {dtype} replaced.
+void fill(Out& out, std::string_view text, const Operands& operands, std::string_view dtype) {
+  while (true) {
+    const std::size_t open = text.find('{');
+    put(out, text.substr(0, open));
+    if (open == std::string_view::npos) return;
+    const std::size_t close = text.find('}', open);
+    const char key = text[open + 1];
+    put(out, key == 'd' ? dtype : operands.at(static_cast<std::size_t>(key - '0')));
+    text.remove_prefix(close + 1);
   }
-  return made;
 }
 
 /// A power of two, so that a product with its reciprocal is the quotient.
@@ -47,12 +47,9 @@ std::int64_t product(const Shape& shape) {
   return n;
 }
 
-Shape broadcast(const Shape& a, const Shape& b) {
-  if (a.empty()) return b;
-  if (b.empty()) return a;
-  Shape result(a.size());
-  for (std::size_t k = 0; k < a.size(); ++k) result[k] = a[k] == 1 ? b[k] : a[k];
-  return result;
+void widen(Shape& shape, const Shape& by) {
+  for (std::size_t k = 0; k < shape.size(); ++k)
+    if (shape[k] == 1) shape[k] = by[k];
 }
 
 KernelText KernelWriter::write() {
@@ -74,12 +71,26 @@ LineOrigin KernelWriter::origin(int statement) const {
   return o;
 }
 
-std::string KernelWriter::assign(std::string text, int statement, int access) {
-  const std::string name = "tmp" + std::to_string(variables_++);
+std::string KernelWriter::begin_assignment() {
+  std::string name = "tmp" + std::to_string(variables_++);
+  put(text_.body.open(), "    ");
+  put(text_.body.open(), name);
+  put(text_.body.open(), " = ");
+  return name;
+}
+
+std::string KernelWriter::assign(std::string_view text, int statement, int access) {
+  std::string name = begin_assignment();
+  put(text_.body.open(), text);
   LineOrigin o = origin(statement);
   o.access = access;
-  text_.body.line("    " + name + " = " + text, o);
+  text_.body.close(o);
   return name;
+}
+
+void KernelWriter::line(std::string_view text, LineOrigin origin) {
+  put(text_.body.open(), "    ");
+  text_.body.line(text, origin);
 }
 
 void KernelWriter::write_nest(const loop::Nest& nest) {
@@ -109,43 +120,59 @@ void KernelWriter::write_nest(const loop::Nest& nest) {
 
 std::string KernelWriter::typed(const Value& v) const {
   if (!v.literal) return v.text;
-  return fmt::format(FMT_COMPILE("jnp.full({}, {}, jnp.{})"), tuple_text(Shape(rank_, 1)), v.text, jax_dtype_name(v.dtype));
+  return fmt::format(FMT_COMPILE("jnp.full({}, {}, jnp.{})"), Tuple{Shape(rank_, 1)}, v.text, jax_dtype_name(v.dtype));
 }
 
 Value KernelWriter::compute(const Statement& s, int statement) {
-  std::vector<std::string> operands;
-  Shape shape;
-  for (int o : s.operands) shape = broadcast(shape, value(o).shape);
+  using loop::ComputeOp;
+  const std::size_t count = s.operands.size();
+  Operands operands;
+  std::array<std::string, 3> arrays;  // of the literals that must be arrays
+  PALLASCOPE_CHECK(count >= 1 && count <= operands.size(), "an operator of so many operands");
   const std::string_view jax = loop::info(s.compute).jax;
   const bool strict = jax.starts_with("lax.") || jax.starts_with('_');  // these promote nothing
-  for (int o : s.operands) {
-    const Value& v = value(o);
+  Shape shape = value(s.operands[0]).shape;
+  for (std::size_t k = 1; k < count; ++k) widen(shape, value(s.operands[k]).shape);
+  for (std::size_t k = 0; k < count; ++k) {
+    const Value& v = value(s.operands[k]);
+    operands[k] = v.text;
+    if (!v.literal) continue;
     // A bare literal takes the dtype of an operand beside it that is no literal.
     const bool anchored = std::any_of(s.operands.begin(), s.operands.end(), [&](int other) {
       return !value(other).literal && value(other).dtype == v.dtype;
     });
-    operands.push_back(v.literal && (!anchored || strict) ? typed(v) : v.text);
+    if (!anchored || strict) operands[k] = arrays[k] = typed(v);
   }
+  const Value& first = value(s.operands[0]);
   // A zero stays one in every float, so that the addition below sees it.
-  if (s.compute == loop::ComputeOp::cast && is_float(s.dtype) && value(s.operands[0]).literal && value(s.operands[0]).text == "0.0")
+  if (s.compute == ComputeOp::cast && is_float(s.dtype) && first.literal && first.text == "0.0")
     return {"0.0", Shape(rank_, 1), s.dtype, true};
-  std::string text = fill(jax, operands, jax_dtype_name(s.dtype));
-  if (s.compute == loop::ComputeOp::exact_div && is_float(s.dtype)) {
-    const Value& by = value(s.operands[1]);
-    if (by.literal ? !has_exact_reciprocal(by.text) : by.shape != shape)
-      text = fmt::format(FMT_COMPILE("{} / _divisor({}, {})"), operands[0], typed(by), tuple_text(shape));
-  }
-  if (is_float(s.dtype) && s.compute == loop::ComputeOp::maximum) text = fill("_maximum({0}, {1})", operands, {});
-  if (is_float(s.dtype) && s.compute == loop::ComputeOp::minimum) text = fill("_minimum({0}, {1})", operands, {});
-  // XLA holds a float that an integer cannot take at the integer's limits.
-  if (s.compute == loop::ComputeOp::cast && is_integer(s.dtype) && is_float(value(s.operands[0]).dtype))
-    text = fmt::format(FMT_COMPILE("_to_integer({}, jnp.{})"), typed(value(s.operands[0])), jax_dtype_name(s.dtype));
+  const std::string_view dtype = jax_dtype_name(s.dtype);
+  std::string name = begin_assignment();
+  Out& out = text_.body.open();
+  const auto write = [&](const auto& format, const auto&... arguments) { fmt::format_to(fmt::appender(out), format, arguments...); };
   // XLA takes x + 0 for x, which keeps the sign of -0 where addition does not: say what addition gives.
-  if (s.compute == loop::ComputeOp::add && is_float(s.dtype))
+  std::size_t zero = count;
+  if (s.compute == ComputeOp::add && is_float(s.dtype))
     for (std::size_t k = 0; k < 2; ++k)
-      if (value(s.operands[k]).literal && operands[k] == "0.0")
-        text = fmt::format(FMT_COMPILE("jnp.where({0} == 0, 0.0, {0})"), operands[1 - k]);
-  return {assign(text, statement), shape, s.dtype, false};
+      if (value(s.operands[k]).literal && operands[k] == "0.0") zero = k;
+  const auto inexact = [&](const Value& by) { return by.literal ? !has_exact_reciprocal(by.text) : by.shape != shape; };
+  if (zero < count) {
+    write(FMT_COMPILE("jnp.where({0} == 0, 0.0, {0})"), operands[1 - zero]);
+  } else if (s.compute == ComputeOp::exact_div && is_float(s.dtype) && inexact(value(s.operands[1]))) {
+    write(FMT_COMPILE("{} / _divisor({}, {})"), operands[0], typed(value(s.operands[1])), Tuple{shape});
+  } else if (is_float(s.dtype) && s.compute == ComputeOp::maximum) {
+    write(FMT_COMPILE("_maximum({}, {})"), operands[0], operands[1]);
+  } else if (is_float(s.dtype) && s.compute == ComputeOp::minimum) {
+    write(FMT_COMPILE("_minimum({}, {})"), operands[0], operands[1]);
+  } else if (s.compute == ComputeOp::cast && is_integer(s.dtype) && is_float(first.dtype)) {
+    // XLA holds a float that an integer cannot take at the integer's limits.
+    write(FMT_COMPILE("_to_integer({}, jnp.{})"), typed(first), dtype);
+  } else {
+    fill(out, jax, operands, dtype);
+  }
+  text_.body.close(origin(statement));
+  return {std::move(name), std::move(shape), s.dtype, false};
 }
 
 Value KernelWriter::reduce(const loop::Nest& nest, const Statement& s, int statement) {
@@ -165,7 +192,7 @@ Value KernelWriter::reduce(const loop::Nest& nest, const Statement& s, int state
     return {text == operand.text ? text : assign(text, statement), operand.shape, s.dtype, false};
   }
   // A value that does not vary along a reduced axis still counts once a point.
-  if (whole != operand.shape) text = fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), text, tuple_text(whole));
+  if (whole != operand.shape) text = fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), text, Tuple{whole});
   const std::string_view name = loop::reduce_name(s.reduce);
   if (s.reduce == loop::ReduceOp::argmax || s.reduce == loop::ReduceOp::argmin) {
     if (over.size() == 1) {
@@ -173,10 +200,10 @@ Value KernelWriter::reduce(const loop::Nest& nest, const Statement& s, int state
     } else {
       PALLASCOPE_CHECK(over.size() == rank_, "an argmax over some of several axes");
       text = fmt::format(FMT_COMPILE("jnp.reshape(jnp.{}(jnp.reshape({}, (-1,))).astype(jnp.{}), {})"), name, text, jax_dtype_name(s.dtype),
-                         tuple_text(result));
+                         Tuple{result});
     }
   } else {
-    text = fmt::format(FMT_COMPILE("jnp.{}({}, axis={}, keepdims=True)"), name, text, tuple_text(over));
+    text = fmt::format(FMT_COMPILE("jnp.{}({}, axis={}, keepdims=True)"), name, text, Tuple{over});
   }
   return {assign(text, statement), result, s.dtype, false};
 }
@@ -191,7 +218,7 @@ Value KernelWriter::scan(const loop::Nest& nest, const Statement& s, int stateme
   std::string text = typed(operand);
   if (shape[along] == 1) return {text == operand.text ? text : assign(text, statement), shape, s.dtype, false};
   // A value that does not vary along the axis still counts once a step.
-  if (shape != operand.shape) text = fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), text, tuple_text(shape));
+  if (shape != operand.shape) text = fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), text, Tuple{shape});
   return {assign(fmt::format(FMT_COMPILE("lax.cum{}({}, axis={})"), loop::scan_name(s.scan), text, along), statement), shape, s.dtype, false};
 }
 
@@ -199,8 +226,7 @@ void KernelWriter::check(trace::NodeId blamed, int statement, const std::string&
                          const std::function<std::string(const trace::Node&)>& message) {
   if (!checked_.insert(condition).second) return;
   const std::string name = fmt::format(FMT_COMPILE("check_ptr{}"), checks_.size());
-  text_.body.line(fmt::format(FMT_COMPILE("    {}[...] = jnp.reshape(jnp.all({}).astype(jnp.int32), (1, 1))"), name, condition),
-                  origin(statement));
+  text_.body.write(origin(statement), FMT_COMPILE("    {}[...] = jnp.reshape(jnp.all({}).astype(jnp.int32), (1, 1))"), name, condition);
   checks_.push_back({name, {}, {1, 1}, DType::i32});
   const trace::Node& node = graph_.nodes[blamed];
   const trace::Frame* frame = node.user_frame();

@@ -102,10 +102,10 @@ Value KernelWriter::load(const loop::Nest& nest, const Statement& s, int stateme
 std::string KernelWriter::iota(const loop::Nest& nest, std::size_t k, std::string_view dtype) {
   Shape shape(rank_, 1);
   shape[k] = extent(nest.axes[k]);
-  const std::string text = fmt::format(FMT_COMPILE("lax.broadcasted_iota(jnp.{}, {}, {})"), dtype, tuple_text(shape), k);
+  const std::string text = fmt::format(FMT_COMPILE("lax.broadcasted_iota(jnp.{}, {}, {})"), dtype, Tuple{shape}, k);
   if (const auto known = iotas_.find(text); known != iotas_.end()) return known->second;
   const std::string name = fmt::format(FMT_COMPILE("iota{}"), iotas_.size());
-  text_.body.line(fmt::format(FMT_COMPILE("    {} = {}"), name, text), origin(current_));
+  text_.body.write(origin(current_), FMT_COMPILE("    {} = {}"), name, text);
   iotas_.emplace(text, name);
   return name;
 }
@@ -117,7 +117,7 @@ KernelWriter::Rendered KernelWriter::render(const loop::Nest& nest, index::Expre
   int parts = 0;
   for (const auto& [term, coefficient] : sum.terms) {
     Rendered r = render_term(nest, term, dtype);
-    shape = broadcast(shape, r.shape);
+    widen(shape, r.shape);
     std::string piece = coefficient == 1    ? r.text
                         : coefficient == -1 ? "-" + (r.atom ? r.text : "(" + r.text + ")")
                                             : fmt::format(FMT_COMPILE("{} * {}"), coefficient, r.atom ? r.text : "(" + r.text + ")");
@@ -189,7 +189,7 @@ Value KernelWriter::gather(const loop::Nest& nest, const Statement& s, int state
   bool on_value = false;
   std::string source = gather_source(s.buffer, flat, name, on_value);
   const Rendered index = render(nest, s.index, dtype);
-  const std::string at = context().as_constant(s.index) ? fmt::format(FMT_COMPILE("jnp.full({}, {}, jnp.{})"), tuple_text(Shape(rank_, 1)), index.text, dtype) : index.text;
+  const std::string at = context().as_constant(s.index) ? fmt::format(FMT_COMPILE("jnp.full({}, {}, jnp.{})"), Tuple{Shape(rank_, 1)}, index.text, dtype) : index.text;
   const std::string text = fmt::format(FMT_COMPILE("jnp.take({}, {}, mode=\"clip\")"), source, at);
   const int access = record(statement, false, on_value, s.buffer, name, text);
   return {assign(text, statement, access), index.shape, s.dtype, false};
@@ -200,7 +200,7 @@ std::string KernelWriter::gather_source(loop::BufferId buffer, const Shape& shap
     const Value& v = values_of_buffers_.at(buffer);
     name = v.text;
     on_value = true;
-    return v.shape == shape ? v.text : fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), v.text, tuple_text(shape));
+    return v.shape == shape ? v.text : fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), v.text, Tuple{shape});
   }
   Parameter* p = find_output(buffer);
   if (p == nullptr) {
@@ -209,7 +209,7 @@ std::string KernelWriter::gather_source(loop::BufferId buffer, const Shape& shap
     if (p == nullptr) p = &add_input(buffer, shape);
   }
   name = p->name;
-  return p->shape == shape ? name + "[...]" : fmt::format(FMT_COMPILE("jnp.reshape({}[...], {})"), name, tuple_text(shape));
+  return p->shape == shape ? name + "[...]" : fmt::format(FMT_COMPILE("jnp.reshape({}[...], {})"), name, Tuple{shape});
 }
 
 std::optional<KernelWriter::Rows> KernelWriter::rows_of(const loop::Nest& nest, index::Expression e,
@@ -267,9 +267,9 @@ std::optional<Value> KernelWriter::gather_rows(const loop::Nest& nest, const Sta
   for (std::size_t k = first; k < rank_; ++k) result[k] = extent(nest.axes[k]);
   taken.push_back(row);
   std::string positions = fmt::format(FMT_COMPILE("{}.astype(jnp.{})"), typed(at), dtype);
-  if (lead != at.shape) positions = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), positions, tuple_text(lead));
+  if (lead != at.shape) positions = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), positions, Tuple{lead});
   std::string text = fmt::format(FMT_COMPILE("jnp.take({}, {}, axis=0, mode=\"clip\")"), source, positions);
-  if (taken != result) text = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), text, tuple_text(result));
+  if (taken != result) text = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), text, Tuple{result});
   const int access = record(statement, false, on_value, s.buffer, name, text);
   return Value{assign(text, statement, access), result, s.dtype, false};
 }
@@ -282,8 +282,8 @@ void KernelWriter::store(const loop::Nest& nest, const Statement& s, int stateme
   Value v = value(s.operands[0]);
   if (v.shape != plan.result_shape || v.literal) {
     const std::string text = v.literal
-                                 ? fmt::format(FMT_COMPILE("jnp.full({}, {}, jnp.{})"), tuple_text(plan.result_shape), v.text, jax_dtype_name(v.dtype))
-                                 : fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), v.text, tuple_text(plan.result_shape));
+                                 ? fmt::format(FMT_COMPILE("jnp.full({}, {}, jnp.{})"), Tuple{plan.result_shape}, v.text, jax_dtype_name(v.dtype))
+                                 : fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), v.text, Tuple{plan.result_shape});
     v = {assign(text, statement), plan.result_shape, v.dtype, false};
   }
   const bool internal = internal_.contains(s.buffer);
@@ -296,7 +296,7 @@ void KernelWriter::store(const loop::Nest& nest, const Statement& s, int stateme
   const int id = record(statement, true, false, s.buffer, p.name, text);
   LineOrigin o = origin(statement);
   o.access = id;
-  text_.body.line("    " + text, o);
+  line(text, o);
 }
 
 void KernelWriter::scatter(const loop::Nest& nest, const Statement& s, int statement) {
@@ -307,7 +307,7 @@ void KernelWriter::scatter(const loop::Nest& nest, const Statement& s, int state
   for (const index::AxisId axis : nest.axes) points.push_back(extent(axis));
   const Value& v = value(s.operands[0]);
   const auto spread = [&](const std::string& text, const Shape& from, const Shape& to) {
-    return from == to ? text : fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), text, tuple_text(to));
+    return from == to ? text : fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), text, Tuple{to});
   };
   std::string values = spread(typed(v), v.shape, points), positions;
   Shape seen = {numel};
@@ -319,11 +319,11 @@ void KernelWriter::scatter(const loop::Nest& nest, const Statement& s, int state
     whole.insert(whole.end(), tail.begin(), tail.end());
     updates.push_back(rows->extent);
     positions = spread(fmt::format(FMT_COMPILE("{}.astype(jnp.{})"), typed(at), dtype), at.shape, whole);
-    if (lead != whole) positions = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), positions, tuple_text(lead));
-    if (updates != points) values = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), values, tuple_text(updates));
+    if (lead != whole) positions = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), positions, Tuple{lead});
+    if (updates != points) values = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), values, Tuple{updates});
     seen = {numel / rows->extent, rows->extent};
   } else if (context().as_constant(s.index)) {
-    positions = fmt::format(FMT_COMPILE("jnp.full({}, {}, jnp.{})"), tuple_text(points), *context().as_constant(s.index), dtype);
+    positions = fmt::format(FMT_COMPILE("jnp.full({}, {}, jnp.{})"), Tuple{points}, *context().as_constant(s.index), dtype);
   } else {
     const Rendered index = render(nest, s.index, dtype);
     positions = spread(index.text, index.shape, points);
@@ -335,14 +335,14 @@ void KernelWriter::scatter(const loop::Nest& nest, const Statement& s, int state
   if (is_bool(s.dtype) && s.mode == loop::StoreMode::mul) how = "min";
   const Parameter& p = output(s.buffer, buffer.dims.empty() ? Shape{1, 1} : buffer.dims);
   const std::string flat =
-      p.shape == seen ? p.name + "[...]" : fmt::format(FMT_COMPILE("jnp.reshape({}[...], {})"), p.name, tuple_text(seen));
+      p.shape == seen ? p.name + "[...]" : fmt::format(FMT_COMPILE("jnp.reshape({}[...], {})"), p.name, Tuple{seen});
   std::string text = fmt::format(FMT_COMPILE("{}.at[{}].{}({}, mode=\"drop\")"), flat, positions, how, values);
-  if (p.shape != seen) text = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), text, tuple_text(p.shape));
+  if (p.shape != seen) text = fmt::format(FMT_COMPILE("jnp.reshape({}, {})"), text, Tuple{p.shape});
   text = fmt::format(FMT_COMPILE("{}[...] = {}"), p.name, text);
   const int id = record(statement, true, false, s.buffer, p.name, text);
   LineOrigin o = origin(statement);
   o.access = id;
-  text_.body.line("    " + text, o);
+  line(text, o);
 }
 
 Shape KernelWriter::region_shape(loop::BufferId buffer, const index::Plan& plan) const {

@@ -27,8 +27,8 @@ struct Value {
 
 /// Elements of a shape.
 std::int64_t product(const Shape& shape);
-/// The shape of two operands under NumPy's broadcasting; an empty one is no operand yet.
-Shape broadcast(const Shape& a, const Shape& b);
+/// Makes a shape that of two operands of one rank under NumPy's broadcasting.
+void widen(Shape& shape, const Shape& by);
 
 class KernelWriter {
  public:
@@ -49,7 +49,10 @@ class KernelWriter {
   LineOrigin origin(int statement) const;
 
   /// `tmp<k> = text` as a line; gives the variable.
-  std::string assign(std::string text, int statement, int access = -1);
+  std::string assign(std::string_view text, int statement, int access = -1);
+  /// The beginning of such a line.
+  std::string begin_assignment();
+  void line(std::string_view text, LineOrigin origin);
 
   Parameter& input(loop::BufferId buffer, const index::Plan& plan);
 

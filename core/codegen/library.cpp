@@ -86,7 +86,7 @@ Lines lines_of(const loop::Sort& s, const Written& w) {
   const std::string how = fmt::format(FMT_COMPILE("dimension={}, is_stable=True, num_keys=1"), s.dimension);
   if (w.results.size() == 1)
     return {fmt::format(FMT_COMPILE("values, = lax.sort(({},), {})"), turned(w.operands[0]), how), fmt::format(FMT_COMPILE("return ({},)"), turned("values"))};
-  const std::string places = fmt::format(FMT_COMPILE("lax.broadcasted_iota(jnp.int32, {}, {})"), tuple_text(w.sizes[0]), s.dimension);
+  const std::string places = fmt::format(FMT_COMPILE("lax.broadcasted_iota(jnp.int32, {}, {})"), Tuple{w.sizes[0]}, s.dimension);
   return {fmt::format(FMT_COMPILE("places = {}"), places),
           fmt::format(FMT_COMPILE("values, places = lax.sort(({}, {}), {})"), turned(w.operands[0]), turned("places"), how),
           fmt::format(FMT_COMPILE("return ({}, {}.astype(jnp.int64))"), turned("values"), turned("places"))};
@@ -121,7 +121,7 @@ std::string ModuleWriter::operand_text(const loop::View& view, const std::string
   // A broadcast axis is 1 in what is read: kernels broadcast where they compute, a library function does not.
   Shape sizes;
   for (index::AxisId axis : view.axes) sizes.push_back(program_.context->axis(axis).extent);
-  return access->plan->result_shape == sizes ? text : fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), text, tuple_text(sizes));
+  return access->plan->result_shape == sizes ? text : fmt::format(FMT_COMPILE("jnp.broadcast_to({}, {})"), text, Tuple{sizes});
 }
 
 void ModuleWriter::write_library(const loop::LibraryCall& call, Call& made) {
@@ -145,31 +145,38 @@ void ModuleWriter::write_library(const loop::LibraryCall& call, Call& made) {
   std::string content = fmt::format(FMT_COMPILE("{}"), fmt::join(lines, "\n"));
   for (const loop::View& view : call.operands) {
     const Layout l = layout(view.buffer);
-    content += fmt::format(FMT_COMPILE("|{}{}{}"), dtype_name(buffer(view.buffer).dtype), tuple_text(l.sizes), tuple_text(l.strides));
+    content += fmt::format(FMT_COMPILE("|{}{}{}"), dtype_name(buffer(view.buffer).dtype), Tuple{l.sizes}, Tuple{l.strides});
   }
-  for (const loop::BufferId b : call.outputs) content += fmt::format(FMT_COMPILE("|{}{}"), dtype_name(buffer(b).dtype), tuple_text(buffer(b).dims));
+  for (const loop::BufferId b : call.outputs) content += fmt::format(FMT_COMPILE("|{}{}"), dtype_name(buffer(b).dtype), Tuple{buffer(b).dims});
   const std::string name =
       fmt::format(FMT_COMPILE("library_{}_{:08x}"), operator_name(call.op), static_cast<std::uint32_t>(fnv1a(content) >> 32));
   made.name = name;
   LineOrigin origin;
   origin.node = call.origin;
   blank();
-  text_.line(fmt::format(FMT_COMPILE("def {}_call({}):"), name, fmt::join(parameters, ", ")), origin);
-  for (const std::string& line : lines) text_.line("    " + line, origin);
+  text_.write(origin, FMT_COMPILE("def {}_call({}):"), name, fmt::join(parameters, ", "));
+  for (const std::string& line : lines) text_.write(origin, FMT_COMPILE("    {}"), line);
   blank();
-  text_.line(fmt::format(FMT_COMPILE("{0}_jit = jax.jit({0}_call)"), name), origin);
+  text_.write(origin, FMT_COMPILE("{0}_jit = jax.jit({0}_call)"), name);
   blank();
-  text_.line(fmt::format(FMT_COMPILE("def {}_main({}, {}, stream=None):"), name, fmt::join(parameters, ", "), fmt::join(results, ", ")), origin);
-  std::vector<std::string> arrays;
+  text_.write(origin, FMT_COMPILE("def {}_main({}, {}, stream=None):"), name, fmt::join(parameters, ", "), fmt::join(results, ", "));
+  Out& out = text_.open();
   for (std::size_t k = 0; k < parameters.size(); ++k) {
-    text_.line("    " + expect(call.operands[k].buffer, parameters[k], fmt::format(FMT_COMPILE("{} of {}"), parameters[k], name)), origin);
-    arrays.push_back(to_jax(call.operands[k].buffer, parameters[k]));
+    put(out, "    ");
+    put_expect(out, call.operands[k].buffer, parameters[k], parameters[k], " of ", name);
+    text_.close(origin);
   }
   text_.line("    with jax.enable_x64(True):", origin);
-  text_.line(fmt::format(FMT_COMPILE("        results = {}_jit({})"), name, fmt::join(arrays, ", ")), origin);
+  fmt::format_to(fmt::appender(out), FMT_COMPILE("        results = {}_jit("), name);
+  for (std::size_t k = 0; k < parameters.size(); ++k) {
+    if (k > 0) put(out, ", ");
+    put_to_jax(out, call.operands[k].buffer, parameters[k]);
+  }
+  put(out, ")");
+  text_.close(origin);
   text_.line("        jax.block_until_ready(results)", origin);
   for (std::size_t k = 0; k < results.size(); ++k)
-    text_.line(fmt::format(FMT_COMPILE("        {}.copy_(torch.from_dlpack(results[{}]))"), results[k], k), origin);
+    text_.write(origin, FMT_COMPILE("        {}.copy_(torch.from_dlpack(results[{}]))"), results[k], k);
 }
 
 }  // namespace pallascope::codegen

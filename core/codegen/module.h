@@ -35,10 +35,17 @@ struct LineOrigin {
 /// relative, so that it need not be written again where it stands after other kernels: any valid `kernel` stands for
 /// the place's, and `access` counts from the place's first access.
 struct Piece {
-  std::vector<std::string> lines;
+  std::string text;                 ///< the lines, each with its newline
+  std::vector<std::uint32_t> ends;  ///< where each line ends in `text`, its newline included
   std::vector<LineOrigin> origins;  ///< one a line
-  std::size_t bytes = 0;            ///< of the lines with their newlines
-  std::uint64_t hash = 0;           ///< of the lines: equal texts have equal ones
+  std::uint64_t hash = 0;           ///< of the text: equal texts have equal ones
+
+  [[nodiscard]] std::size_t size() const { return ends.size(); }
+  /// Line `k` without its newline.
+  [[nodiscard]] std::string_view line(std::size_t k) const {
+    const std::size_t first = k == 0 ? 0 : ends[k - 1];
+    return std::string_view(text).substr(first, ends[k] - first - 1);
+  }
 };
 
 /// A piece in a module. Worked example: kernels A, B, C are written on lines 101, 141 and 181. A decision merges A and

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/codegen/indexing.h"
@@ -18,9 +19,6 @@
 #include "core/codegen/text.h"
 
 namespace pallascope::codegen {
-
-/// `torch.float32`.
-std::string torch_dtype_text(DType dtype);
 
 /// FNV-1a, 64 bits: names equal kernels equally, on every machine.
 std::uint64_t fnv1a(std::string_view text);
@@ -32,6 +30,12 @@ struct KernelEntry {
   KernelText text;
   std::string name;
   std::vector<loop::BufferId> inputs, outputs;  ///< as in KernelPiece
+};
+
+/// Within a format: the names of buffers, with commas between.
+struct Names {
+  const std::vector<loop::BufferId>& buffers;
+  const std::vector<std::string>& names;  ///< indexed by buffer
 };
 
 /// Writes the modules of one program. What it has written stays in its memory as far as modules still hold it (kernels)
@@ -57,11 +61,20 @@ class ModuleWriter {
 
   /// What the torch tensor of a buffer looks like: an input as it came, anything else dense in its dims.
   struct Layout {
-    Shape sizes, strides, dims, dim_strides;
+    const Shape &sizes, &strides, &dims, &dim_strides;
   };
   [[nodiscard]] Layout layout(loop::BufferId id) const;
-  [[nodiscard]] std::string to_jax(loop::BufferId id, const std::string& name) const;
-  [[nodiscard]] std::string expect(loop::BufferId id, const std::string& name, const std::string& who) const;
+  /// Puts `_to_jax(name, ...)`, which gives the JAX array of a tensor called `name`.
+  void put_to_jax(Out& out, loop::BufferId id, std::string_view name) const;
+  /// Puts `_expect("who", name, ...)`, which raises where a tensor is not laid out as the kernels assume.
+  template <typename... Who>
+  void put_expect(Out& out, loop::BufferId id, std::string_view name, const Who&... who) const {
+    put(out, "_expect(\"");
+    (put(out, who), ...);
+    const Layout l = layout(id);
+    fmt::format_to(fmt::appender(out), FMT_COMPILE("\", {}, torch.{}, {}, {})"), name, torch_dtype_name(buffer(id).dtype),
+                   Tuple{l.sizes}, Tuple{l.strides});
+  }
 
   // ------------------------------------------------------------------------------------------- places
 
@@ -141,9 +154,10 @@ class ModuleWriter {
   void find_steps();
 
   /// `({writes},) = name_call({reads})`, with a flag a check.
-  [[nodiscard]] std::string call_text(const std::string& name, const std::vector<loop::BufferId>& reads,
-                                      std::vector<std::string> writes) const;
-  [[nodiscard]] std::vector<std::string> arrays(const std::vector<loop::BufferId>& buffers) const;
+  void write_call_line(const std::string& name, const std::vector<loop::BufferId>& reads,
+                       const std::vector<loop::BufferId>& writes, int first_flag, std::size_t flags, LineOrigin origin);
+  [[nodiscard]] Names arrays(const std::vector<loop::BufferId>& buffers) const { return {buffers, arrays_}; }
+  [[nodiscard]] Names tensors(const std::vector<loop::BufferId>& buffers) const { return {buffers, tensors_}; }
   void write_debug_step(const std::string& name, const std::vector<loop::BufferId>& reads,
                         const std::vector<loop::BufferId>& writes, LineOrigin origin);
 
@@ -160,7 +174,8 @@ class ModuleWriter {
   /// that nothing writes hold no element, and are made where they are used.
   void find_needs();
 
-  [[nodiscard]] std::string empty_tensor(loop::BufferId b) const;
+  /// `t_x = torch.empty(...)` as a line.
+  void write_empty(loop::BufferId b, LineOrigin origin = {});
 
   /// Whether eager made the value, which lies in this buffer, by a copy although here it is a view, as flip is.
   [[nodiscard]] bool eager_copies(trace::ValueId value, loop::BufferId lies_in) const;
@@ -181,7 +196,6 @@ class ModuleWriter {
 
   void write_returns(const std::string& indent);
 
-  [[nodiscard]] std::string arguments() const;
 
   /// One JAX program between two torch calls.
   struct Segment {
@@ -191,9 +205,6 @@ class ModuleWriter {
   };
 
   void write_steady();
-
-  /// Memory that results must not share: the arguments'.
-  [[nodiscard]] std::vector<std::string> pointers() const;
 
   void write_segment(Segment& segment, int number);
 
@@ -210,7 +221,9 @@ class ModuleWriter {
 
   // The program's: made once, or when first needed.
   std::vector<std::string> arguments_;
-  std::vector<std::string> arrays_, tensors_, to_jax_;      ///< of each buffer; to_jax_ empty until needed
+  std::string argument_list_;                               ///< `x, y`
+  std::vector<std::string> arrays_, tensors_;               ///< of each buffer
+  mutable std::vector<std::optional<Shape>> dense_strides_; ///< of each buffer that is no input, once asked for
   std::set<loop::BufferId> kept_as_came_;                   ///< torch calls' results
   struct InputRange {
     int input = -1;
@@ -237,3 +250,18 @@ class ModuleWriter {
 };
 
 }  // namespace pallascope::codegen
+
+template <>
+struct fmt::formatter<pallascope::codegen::Names> {
+  constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }
+  template <typename Context>
+  auto format(const pallascope::codegen::Names& list, Context& context) const {
+    auto out = context.out();
+    bool first = true;
+    for (const pallascope::loop::BufferId b : list.buffers) {
+      if (!std::exchange(first, false)) out = fmt::detail::write<char>(out, fmt::string_view(", "));
+      out = fmt::detail::write<char>(out, fmt::string_view(list.names[b.index()]));
+    }
+    return out;
+  }
+};

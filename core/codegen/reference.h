@@ -13,14 +13,16 @@ namespace pallascope::codegen {
 /// A Python variable for each value of `graph`: letters, digits and underscores, no keyword, no name of the module's.
 std::vector<std::string> value_names(const trace::Graph& graph);
 
-/// `torch.ops.aten.add.Tensor`, for `aten.add.Tensor`.
-std::string operator_text(const std::string& target);
+/// Puts the text of a tensor.
+using PutValue = std::function<void(Out&, trace::ValueId)>;
 
-/// An argument as Python; `value` gives the text of a tensor.
-std::string argument_text(const trace::Argument& argument, const std::function<std::string(trace::ValueId)>& value);
+/// Puts an argument as Python.
+void put_argument(Out& out, const trace::Argument& argument, const PutValue& value);
+/// An argument that holds no tensor as Python.
+std::string argument_text(const trace::Argument& argument);
 
-/// `(self, 2, dim=1)` without the parentheses.
-std::string arguments_text(const trace::Node& node, const std::function<std::string(trace::ValueId)>& value);
+/// Puts `torch.ops.aten.sum.dim_IntList(x, [1], keepdim=True)`.
+void put_call(Out& out, const trace::Node& node, const PutValue& value);
 
 /// `def reference(args)`: every node in order, in-place operators included.
 Text reference_text(const trace::Graph& graph);
