@@ -1,5 +1,6 @@
 #include "core/codegen/reference.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <unordered_set>
@@ -44,10 +45,19 @@ std::vector<std::string> value_names(const trace::Graph& graph) {
       "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or",
       "pass", "raise", "return", "try", "while", "with", "yield", "jax", "jnp", "lax", "pl", "torch", "args", "mode", "call",
       "reference", "INPUTS", "OUTPUTS", "INTERPRET", "TORCH_TO_JAX", "taken", "checks", "results", "float", "int", "bool"};
-  std::unordered_set<std::string_view> used;  // of the names, which do not move
+  const auto is_plain = [](const std::string& name) {
+    return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 && name[0] != '_' && !taken.contains(name) &&
+           std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  };
   std::vector<std::string> names;
-  used.reserve(graph.values.size());
   names.reserve(graph.values.size());
+  // Values have names of their own (see trace::Graph), so that what needs no change needs no comparison.
+  if (std::all_of(graph.values.begin(), graph.values.end(), [&](const trace::Value& v) { return is_plain(v.name); })) {
+    for (const trace::Value& value : graph.values) names.push_back(value.name);
+    return names;
+  }
+  std::unordered_set<std::string_view> used;  // of the names, which do not move
+  used.reserve(graph.values.size());
   for (const trace::Value& value : graph.values) {
     std::string& name = names.emplace_back(value.name);
     for (char& c : name)

@@ -45,6 +45,12 @@ void accumulate(Sum& sum, const Sum& other, std::int64_t factor) {
   if (factor == 0) return;
   sum.constant = checked_add(sum.constant, checked_multiply(other.constant, factor));
   if (other.terms.empty()) return;
+  // Mostly the terms of the one stand behind those of the other: sums are built axis by axis.
+  if (sum.terms.empty() || sum.terms.back().first < other.terms.front().first) {
+    if (sum.terms.capacity() < sum.terms.size() + other.terms.size()) sum.terms.reserve(std::max<std::size_t>(4, 2 * (sum.terms.size() + other.terms.size())));
+    for (const auto& [term, coefficient] : other.terms) sum.terms.emplace_back(term, checked_multiply(coefficient, factor));
+    return;
+  }
   std::vector<std::pair<Term, std::int64_t>> merged;
   merged.reserve(sum.terms.size() + other.terms.size());
   auto left = sum.terms.begin();

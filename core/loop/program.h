@@ -5,7 +5,9 @@
 // Never: holds Python text (except the operator table's), decides a fusion, mutates a nest that was added.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/diagnostic.h"
 #include "core/base/dtype.h"
 #include "core/base/id.h"
 #include "core/base/store.h"
@@ -65,6 +68,32 @@ using Scalar = std::variant<bool, std::int64_t, double>;
 
 enum class StatementKind : std::uint8_t { load, constant, index_value, compute, reduce, scan, store };
 
+/// The positions of the statements that a statement takes: three at most, and no memory of their own.
+class Operands {
+ public:
+  static constexpr std::size_t most = 3;
+
+  Operands() = default;
+  Operands(std::initializer_list<int> list) {
+    PALLASCOPE_CHECK(list.size() <= most, "more operands than an operator has");
+    for (const int operand : list) items_[size_++] = operand;
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] const int* begin() const { return items_.data(); }
+  [[nodiscard]] const int* end() const { return items_.data() + size_; }
+  [[nodiscard]] int* begin() { return items_.data(); }
+  [[nodiscard]] int* end() { return items_.data() + size_; }
+  [[nodiscard]] int operator[](std::size_t k) const { return items_[k]; }
+  [[nodiscard]] int& operator[](std::size_t k) { return items_[k]; }
+  [[nodiscard]] int back() const { return items_[size_ - 1]; }
+  friend bool operator==(const Operands&, const Operands&) = default;
+
+ private:
+  std::array<int, most> items_{};  // those that are not there stay 0, so that all of it can be compared
+  std::uint8_t size_ = 0;
+};
+
 /// One statement of a nest; statements refer to earlier ones of the same nest by position.
 struct Statement {
   StatementKind kind = StatementKind::constant;
@@ -77,7 +106,7 @@ struct Statement {
   ScanOp scan = ScanOp::sum;
   index::AxisId axis;                ///< scan: the axis of the nest that it runs along
   StoreMode mode = StoreMode::plain; ///< store
-  std::vector<int> operands;         ///< compute: arity many; reduce, scan, store: one
+  Operands operands;                 ///< compute: arity many; reduce, scan, store: one
   trace::NodeId origin;              ///< the ATen node (of the functional graph) that it comes from
 };
 

@@ -65,9 +65,25 @@ loop::BoundaryLayout boundary_layout(const trace::TensorMeta& meta) {
   return layout;
 }
 
+namespace {
+
+/// Strides as those of a dense tensor in the order of its dimensions; extents of 1 may carry any.
+bool is_row_major(const trace::TensorMeta& meta) {
+  std::int64_t expected = 1;
+  for (std::size_t k = meta.sizes.size(); k-- > 0;) {
+    if (meta.sizes[k] == 1) continue;
+    if (meta.strides[k] != expected) return false;
+    expected *= meta.sizes[k];
+  }
+  return true;
+}
+
+}  // namespace
+
 std::vector<std::size_t> memory_order(const trace::TensorMeta& meta) {
   std::vector<std::size_t> order(meta.sizes.size());
   std::iota(order.begin(), order.end(), 0);
+  if (is_row_major(meta)) return order;
   const loop::BoundaryLayout layout = boundary_layout(meta);
   const bool expanded = std::any_of(order.begin(), order.end(),
                                     [&](std::size_t k) { return meta.sizes[k] > 1 && meta.strides[k] == 0; });
@@ -86,6 +102,8 @@ NestBuilder::NestBuilder(Builder& builder, std::string name, const Sizes& sizes,
                          const std::vector<std::size_t>& order)
     : builder_(builder), sizes_(sizes), reduced_dims_(sizes.size(), false), order_(order), index_(sizes.size()) {
   nest_.name = std::move(name);
+  nest_.body.reserve(8);
+  nest_.axes.reserve(sizes.size());
   nest_.origin = builder.current;
   nest_.origins = {builder.current};
   for (std::size_t d : reduced) reduced_dims_.at(d) = true;
@@ -130,6 +148,7 @@ int NestBuilder::load(const Tensor& tensor) {
     throw MalformedNode{fmt::format("an operand of rank {} where the result has rank {}", tensor.sizes.size(), sizes_.size())};
   const std::size_t offset = sizes_.size() - tensor.sizes.size();
   Index position;
+  position.reserve(tensor.sizes.size());
   for (std::size_t k = 0; k < tensor.sizes.size(); ++k) {
     if (tensor.sizes[k] != 1 && tensor.sizes[k] != sizes_[offset + k])
       throw MalformedNode{fmt::format("dimension {} of an operand has extent {}, which does not broadcast to {}", k,
@@ -177,13 +196,13 @@ int NestBuilder::cast(int value, DType dtype) {
   return compute(ComputeOp::cast, dtype, {value});
 }
 
-int NestBuilder::compute(ComputeOp op, DType dtype, std::vector<int> operands) {
+int NestBuilder::compute(ComputeOp op, DType dtype, loop::Operands operands) {
   PALLASCOPE_CHECK(static_cast<int>(operands.size()) == loop::info(op).arity, std::string(loop::info(op).name));
   loop::Statement s;
   s.kind = StatementKind::compute;
   s.dtype = dtype;
   s.compute = op;
-  s.operands = std::move(operands);
+  s.operands = operands;
   return push(std::move(s));
 }
 
@@ -210,6 +229,8 @@ Tensor NestBuilder::store(int value, DType dtype, bool keep) {
   value = cast(value, dtype);
   Sizes dims;
   std::vector<std::size_t> kept;  // logical dimensions that the buffer has, in its order
+  dims.reserve(order_.size());
+  kept.reserve(order_.size());
   for (std::size_t d : order_) {
     if (reduced_dims_[d]) continue;
     dims.push_back(sizes_[d]);
@@ -217,6 +238,7 @@ Tensor NestBuilder::store(int value, DType dtype, bool keep) {
   }
   const loop::BufferId buffer = builder_.add_buffer(dtype, dims);
   Index where;
+  where.reserve(kept.size());
   for (std::size_t d : kept) where.push_back(index_[d]);
   store_into(buffer, loop::flatten(builder_.context(), where, dims), value);
 
@@ -226,6 +248,10 @@ Tensor NestBuilder::store(int value, DType dtype, bool keep) {
   const Sizes strides = trace::contiguous_strides(dims);
   std::vector<std::int64_t> coefficients;
   Index terms;
+  terms.reserve(sizes_.size());
+  coefficients.reserve(sizes_.size());
+  tensor.sizes.reserve(sizes_.size());
+  tensor.view.axes.reserve(sizes_.size());
   for (std::size_t d = 0; d < sizes_.size(); ++d) {
     if (reduced_dims_[d] && !keep) continue;
     const std::int64_t extent = reduced_dims_[d] ? 1 : sizes_[d];
@@ -281,6 +307,8 @@ Tensor Builder::reindex(const Tensor& source, const Sizes& sizes, const std::fun
   result.sizes = sizes;
   result.view.buffer = source.view.buffer;
   Index position;
+  position.reserve(sizes.size());
+  result.view.axes.reserve(sizes.size());
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     result.view.axes.push_back(context().add_axis("d" + std::to_string(k), sizes[k]));
     position.push_back(context().of(result.view.axes.back()));
@@ -300,6 +328,7 @@ Tensor Builder::reshape(const Tensor& tensor, const Sizes& sizes) {
   return reindex(tensor, sizes, [&](const Index& position) {
     const index::Expression flat = loop::flatten(context(), position, sizes);
     Index source;
+    source.reserve(tensor.sizes.size());
     for (std::size_t k = 0; k < tensor.sizes.size(); ++k) {
       // An extent of 0 has no element to name, and no divisor either.
       if (tensor.sizes[k] <= 1) {
@@ -337,6 +366,7 @@ Tensor Builder::expand(const Tensor& tensor, const Sizes& sizes) {
       throw MalformedNode{fmt::format("extent {} does not expand to {}", tensor.sizes[k], sizes[offset + k])};
   return reindex(tensor, sizes, [&](const Index& position) {
     Index source;
+    source.reserve(tensor.sizes.size());
     for (std::size_t k = 0; k < tensor.sizes.size(); ++k)
       source.push_back(tensor.sizes[k] == 1 ? context().constant(0) : position[offset + k]);
     return source;

@@ -81,7 +81,7 @@ class NestBuilder {
   void check(int condition, std::string message) { nest_.checks.push_back({condition, std::move(message), nest_.origin}); }
 
   int cast(int value, DType dtype);
-  int compute(loop::ComputeOp op, DType dtype, std::vector<int> operands);
+  int compute(loop::ComputeOp op, DType dtype, loop::Operands operands);
   /// A compute whose result has the dtype of its first operand.
   int op(loop::ComputeOp op, int a) { return compute(op, dtype(a), {a}); }
   int op(loop::ComputeOp op, int a, int b) { return compute(op, dtype(a), {a, b}); }

@@ -1,10 +1,10 @@
 #include "core/schedule/fuse.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <queue>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "core/schedule/groups.h"
@@ -30,11 +30,13 @@ class Fuser {
  public:
   Fuser(Schedule& schedule, const LiveNests& live, const Options& options)
       : schedule_(schedule), program_(*schedule.program), live_(live), options_(options), groups_(program_.steps.size()),
-        members_(program_.steps.size()), buffers_(program_.steps.size()) {
+        members_(program_.steps.size()), buffers_(program_.steps.size()), first_(program_.steps.size()), last_(program_.steps.size()),
+        seen_(program_.steps.size(), 0), came_by_(program_.steps.size()), came_from_(program_.steps.size(), 0) {
     for (std::size_t k = 0; k < program_.steps.size(); ++k) {
       const loop::StepId step(k);
       if (!is_live(step)) continue;
       members_[k] = {step};
+      first_[k] = last_[k] = step;
       if (!is_nest(step)) continue;
       const loop::Nest& nest = program_.nests[live_.nest_of_step[k]];
       for (loop::BufferId b : nest.inputs()) buffers_[k].insert(b);
@@ -79,57 +81,56 @@ class Fuser {
     groups_.unite(loop::StepId(keep), loop::StepId(gone));
     members_[keep].insert(members_[keep].end(), members_[gone].begin(), members_[gone].end());
     buffers_[keep].insert(buffers_[gone].begin(), buffers_[gone].end());
+    first_[keep] = std::min(first_[keep], first_[gone]);
+    last_[keep] = std::max(last_[keep], last_[gone]);
     members_[gone].clear();
     buffers_[gone].clear();
   }
 
-  /// Buffers that a group (or call) writes; their readers come after it.
-  [[nodiscard]] std::vector<loop::StepId> successors(loop::StepId step) const {
-    std::vector<loop::StepId> found;
+  /// The readers of what a step writes, which come after it; ends with true as soon as `visit` gives it.
+  template <class Visit>
+  bool any_successor(loop::StepId step, const Visit& visit) const {
     const auto readers = [&](loop::BufferId b) {
-      found.insert(found.end(), live_.readers[b.index()].begin(), live_.readers[b.index()].end());
+      return std::any_of(live_.readers[b.index()].begin(), live_.readers[b.index()].end(), visit);
     };
-    if (is_nest(step)) {
-      readers(program_.nests[live_.nest_of_step[step.index()]].output());
-    } else if (const auto* library = std::get_if<loop::LibraryCall>(&program_.steps[step].content)) {
-      for (loop::BufferId b : library->outputs) readers(b);
-    } else {
-      for (loop::BufferId b : std::get<loop::TorchCall>(program_.steps[step].content).outputs)
-        if (b.valid()) readers(b);
-      if (live_.next_ordered[step.index()].valid()) found.push_back(live_.next_ordered[step.index()]);
-    }
-    return found;
+    if (is_nest(step)) return readers(program_.nests[live_.nest_of_step[step.index()]].output());
+    if (const auto* library = std::get_if<loop::LibraryCall>(&program_.steps[step].content))
+      return std::any_of(library->outputs.begin(), library->outputs.end(), readers);
+    for (loop::BufferId b : std::get<loop::TorchCall>(program_.steps[step].content).outputs)
+      if (b.valid() && readers(b)) return true;
+    const loop::StepId next = live_.next_ordered[step.index()];
+    return next.valid() && visit(next);
   }
 
   /// A path from group `from` to group `to` through at least one other group, as steps; empty if there is none.
-  [[nodiscard]] std::vector<loop::StepId> detour(std::size_t from, std::size_t to) const {
-    const std::int32_t last = std::max_element(members_[to].begin(), members_[to].end())->value;
-    std::unordered_map<std::size_t, loop::StepId> came_by;  // group -> the step that led into it
-    std::unordered_map<std::size_t, std::size_t> came_from;
-    std::vector<std::size_t> stack;
+  [[nodiscard]] std::vector<loop::StepId> detour(std::size_t from, std::size_t to) {
+    const loop::StepId last = last_[to];
+    ++search_;
+    open_.clear();
     const auto expand = [&](std::size_t group) {
-      for (loop::StepId step : members_[group])
-        for (loop::StepId next : successors(step)) {
-          const std::size_t g = groups_.find(next);
-          if (g == group || g == from || (group == from && g == to) || came_by.contains(g)) continue;
-          // A group whose every step comes after the target's last step cannot lead to it.
-          if (std::min_element(members_[g].begin(), members_[g].end())->value > last) continue;
-          came_by.emplace(g, next);
-          came_from.emplace(g, group);
-          if (g == to) return true;
-          stack.push_back(g);
-        }
-      return false;
+      const auto enter = [&](loop::StepId next) {
+        const std::size_t g = groups_.find(next);
+        if (g == group || g == from || (group == from && g == to) || seen_[g] == search_) return false;
+        // A group whose every step comes after the target's last step cannot lead to it.
+        if (first_[g] > last) return false;
+        seen_[g] = search_;
+        came_by_[g] = next;
+        came_from_[g] = group;
+        if (g == to) return true;
+        open_.push_back(g);
+        return false;
+      };
+      return std::any_of(members_[group].begin(), members_[group].end(), [&](loop::StepId step) { return any_successor(step, enter); });
     };
     bool found = expand(from);
-    while (!found && !stack.empty()) {
-      const std::size_t group = stack.back();
-      stack.pop_back();
+    while (!found && !open_.empty()) {
+      const std::size_t group = open_.back();
+      open_.pop_back();
       found = expand(group);
     }
     if (!found) return {};
     std::vector<loop::StepId> path;
-    for (std::size_t g = to; g != from; g = came_from.at(g)) path.push_back(came_by.at(g));
+    for (std::size_t g = to; g != from; g = came_from_[g]) path.push_back(came_by_[g]);
     path.push_back(members_[from].front());
     std::reverse(path.begin(), path.end());
     return path;
@@ -316,6 +317,12 @@ class Fuser {
   Groups groups_;
   std::vector<std::vector<loop::StepId>> members_;          ///< one a group, at its representative
   std::vector<std::unordered_set<loop::BufferId>> buffers_;  ///< buffers that the group's nests touch
+  std::vector<loop::StepId> first_, last_;                   ///< of a group's members, in program order
+  // Of the search for a detour: which search saw a group last, by which step and from where it came there.
+  std::uint32_t search_ = 0;
+  std::vector<std::uint32_t> seen_;
+  std::vector<loop::StepId> came_by_;
+  std::vector<std::size_t> came_from_, open_;
   std::priority_queue<Candidate> queue_;
   std::vector<Candidate> cycles_;
   std::set<std::tuple<std::size_t, std::size_t, std::size_t>> judged_;

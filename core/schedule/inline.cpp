@@ -183,9 +183,9 @@ void inline_producers(Schedule& schedule, LiveNests& live) {
     const loop::StepId step(k);
     const loop::NestId id = live.nest_of_step[k];
     if (!id.valid()) continue;
-    const loop::Nest producer = program.nests[id];
+    const loop::Nest& producer = program.nests[id];
     const loop::BufferId buffer = producer.output();
-    const std::vector<loop::StepId> consumers = live.readers[buffer.index()];
+    const std::vector<loop::StepId>& consumers = live.readers[buffer.index()];
     const bool only_writer = live.writers[buffer.index()].size() == 1;
     std::vector<loop::StepId> nest_consumers;
     for (loop::StepId c : consumers)
@@ -250,15 +250,16 @@ void inline_producers(Schedule& schedule, LiveNests& live) {
     if (decision.accepted) {
       effect.removed = step;
       for (loop::StepId c : nest_consumers) {
-        const loop::Nest consumer = program.nests[live.nest_of_step[c.index()]];
-        const loop::NestId made = program.nests.add(substitute(program, producer, consumer));
+        // Made before it is added: adding moves the others.
+        loop::Nest inlined = substitute(program, program.nests[id], program.nests[live.nest_of_step[c.index()]]);
+        const loop::NestId made = program.nests.add(std::move(inlined));
         effect.replaced.emplace_back(c, made);
         live.nest_of_step[c.index()] = made;
       }
       live.nest_of_step[k] = {};
       live.writers[buffer.index()].clear();
       live.readers[buffer.index()].clear();
-      for (loop::BufferId b : producer.inputs()) {
+      for (loop::BufferId b : program.nests[id].inputs()) {
         std::vector<loop::StepId>& list = live.readers[b.index()];
         list.erase(std::remove(list.begin(), list.end(), step), list.end());
         for (loop::StepId c : nest_consumers)
