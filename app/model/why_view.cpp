@@ -286,7 +286,7 @@ WhyCondition Maker::condition(Condition which, ConditionState state) const {
       if (holds && made.words.empty()) made.words = "a kernel can make every read of a value";
       if (state == ConditionState::fails && made.words.empty() && !evidence.indices.empty()) {
         const schedule::IndexPair& pair = evidence.indices[0];
-        const WhyAccess read = access(pair.right_nest, pair.buffer, pair.right, pair.right_axes);
+        const WhyAccess read = access(pair.right_nest, pair.buffer, pair.right, report::axes_of(program, pair.right_nest));
         made.words = fmt::format(
             "{} reads {} {}", read.name, program.buffers[pair.buffer].name,
             read.words.empty() ? "by an index that no value can be read by" : "as: " + read.words);
@@ -334,9 +334,9 @@ WhyIndices Maker::indices(const schedule::IndexPair& pair) const {
   made.shape = report::shape_text(buffer.dtype, buffer.dims);
   made.bytes = report::bytes_text(buffer.bytes());
   if (same_program) made.selection = pair.buffer;
-  made.left = access(pair.left_nest, pair.buffer, pair.left, pair.left_axes);
-  made.right = access(pair.right_nest, pair.buffer, pair.right, pair.right_axes);
-  for (const report::TermPair& row : report::aligned_terms(*program.context, pair)) {
+  made.left = access(pair.left_nest, pair.buffer, pair.left, report::axes_of(program, pair.left_nest));
+  made.right = access(pair.right_nest, pair.buffer, pair.right, report::axes_of(program, pair.right_nest));
+  for (const report::TermPair& row : report::aligned_terms(program, pair)) {
     WhyTerm term{row.term, row.left, row.right, "", row.same};
     // A constant or a quotient has no extent: the same coefficient on both sides is all there is to compare.
     if (!row.left_extent && !row.right_extent) term.same = !row.left.empty() && row.left == row.right;

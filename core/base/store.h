@@ -41,6 +41,8 @@ class SharedStore {
     return Key(values_->size() - 1);
   }
   [[nodiscard]] T& edit(Key id) { return own().at(id.index()); }
+  /// Room for so many values, so that adding them moves none.
+  void reserve(std::size_t count) { own().reserve(count); }
   [[nodiscard]] const T& operator[](Key id) const { return values_->at(id.index()); }
   [[nodiscard]] std::size_t size() const { return values_->size(); }
   [[nodiscard]] bool empty() const { return values_->empty(); }

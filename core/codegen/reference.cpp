@@ -1,7 +1,6 @@
 #include "core/codegen/reference.h"
 
-#include <algorithm>
-#include <cctype>
+#include <bit>
 #include <cmath>
 #include <unordered_set>
 
@@ -39,32 +38,46 @@ std::shared_ptr<const Piece> Text::take() {
   return piece;
 }
 
+namespace {
+
+bool is_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+
+/// Which names of a growing list are there: open addressing over positions in the list.
+class NameSet {
+ public:
+  explicit NameSet(std::size_t most) : slots_(std::bit_ceil(2 * most + 2), 0) {}
+
+  /// Takes the last name in; false if it equals an earlier one.
+  bool insert(const std::vector<std::string>& names) {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t slot = std::hash<std::string_view>{}(names.back()) & mask;
+    for (; slots_[slot] != 0; slot = (slot + 1) & mask)
+      if (names[slots_[slot] - 1] == names.back()) return false;
+    slots_[slot] = static_cast<std::uint32_t>(names.size());
+    return true;
+  }
+
+ private:
+  std::vector<std::uint32_t> slots_;  ///< position + 1, 0 is free
+};
+
+}  // namespace
+
 std::vector<std::string> value_names(const trace::Graph& graph) {
   static const std::unordered_set<std::string_view> taken = {
       "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif",
       "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or",
       "pass", "raise", "return", "try", "while", "with", "yield", "jax", "jnp", "lax", "pl", "torch", "args", "mode", "call",
       "reference", "INPUTS", "OUTPUTS", "INTERPRET", "TORCH_TO_JAX", "taken", "checks", "results", "float", "int", "bool"};
-  const auto is_plain = [](const std::string& name) {
-    return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 && name[0] != '_' && !taken.contains(name) &&
-           std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-  };
   std::vector<std::string> names;
   names.reserve(graph.values.size());
-  // Values have names of their own (see trace::Graph), so that what needs no change needs no comparison.
-  if (std::all_of(graph.values.begin(), graph.values.end(), [&](const trace::Value& v) { return is_plain(v.name); })) {
-    for (const trace::Value& value : graph.values) names.push_back(value.name);
-    return names;
-  }
-  std::unordered_set<std::string_view> used;  // of the names, which do not move
-  used.reserve(graph.values.size());
+  NameSet used(graph.values.size());
   for (const trace::Value& value : graph.values) {
     std::string& name = names.emplace_back(value.name);
     for (char& c : name)
-      if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 || name[0] == '_') name = "v" + name;
-    while (taken.contains(name) || used.contains(name)) name += "_";
-    used.insert(name);
+      if (!is_alphanumeric(c)) c = '_';
+    if (name.empty() || (name[0] >= '0' && name[0] <= '9') || name[0] == '_') name = "v" + name;
+    while (taken.contains(name) || !used.insert(names)) name += "_";
   }
   return names;
 }

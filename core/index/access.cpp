@@ -331,6 +331,36 @@ void resolved(const Question& question, const Walk& walk, Access& access) {
   access.words = words_of(question, walk, facts, access);
 }
 
+/// Whether the axes walk the whole buffer in its order: from the last axis on, each has the stride that the extents behind
+/// it multiply to. What most accesses of a model are.
+bool walks_in_order(const Question& question, const Access& access) {
+  if (!access.affine || access.offset != 0) return false;
+  std::int64_t expected = 1;
+  for (std::size_t k = question.axes.size(); k-- > 0;) {
+    const std::int64_t extent = question.extent(k);
+    if (extent == 1) continue;
+    if (access.axis_strides[k] != expected) return false;
+    expected = checked_multiply(expected, extent);
+  }
+  return expected == question.numel;
+}
+
+/// What `resolved` finds for such a walk, without a search: the strides are the proof.
+void in_order(const Question& question, Access& access) {
+  access.access_class = AccessClass::contiguous;
+  access.bounds = {0, question.numel - 1};
+  access.in_bounds = access.injective = access.distinct_exact = true;
+  access.distinct_elements = question.numel;
+  access.words = "contiguous";
+  Plan& plan = access.plan.emplace();
+  for (std::size_t k = 0; k < question.axes.size(); ++k) {
+    plan.slices.push_back({0, 1, question.extent(k)});
+    plan.permutation.push_back(static_cast<int>(k));
+    plan.result_shape.push_back(question.extent(k));
+  }
+  plan.view_shape = plan.result_shape;
+}
+
 /// The walk of an expression whose values are a sum of strides although its form is not, as those of 6*((i+9)//12) +
 /// (i+3)%6 over i < 5, which is i + 3: proved by looking at every value. nullopt if they are not.
 std::optional<Walk> walk_of_values(const Question& question, const std::vector<std::int64_t>& values) {
@@ -449,6 +479,8 @@ Access access(Context& context, Expression expression, const std::vector<AxisId>
     nothing(question, result);
   } else if (context.has_symbol(expression)) {
     gather(question, result);
+  } else if (walks_in_order(question, result)) {
+    in_order(question, result);
   } else if (const auto walk = resolve(context, expression, axes)) {
     resolved(question, *walk, result);
   } else {

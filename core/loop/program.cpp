@@ -26,6 +26,7 @@ BufferId Nest::output() const {
 
 std::vector<BufferId> Nest::inputs() const {
   std::vector<BufferId> found;
+  found.reserve(4);
   for (const Statement& s : body)
     if (s.kind == StatementKind::load && std::find(found.begin(), found.end(), s.buffer) == found.end())
       found.push_back(s.buffer);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -281,7 +282,17 @@ void NestBuilder::store_into(loop::BufferId buffer, index::Expression where, int
 
 // -------------------------------------------------------------------------------------------------- Builder
 
-Builder::Builder(const trace::Graph& graph) : graph_(graph) { program_.context = std::make_shared<index::Context>(); }
+Builder::Builder(const trace::Graph& graph) : graph_(graph) {
+  program_.context = std::make_shared<index::Context>();
+  // Few nodes make several nests, and many make none.
+  const std::size_t nodes = graph.nodes.size(), inputs = graph.inputs.size();
+  program_.buffers.reserve(nodes + inputs);
+  program_.nests.reserve(nodes);
+  program_.steps.reserve(nodes);
+  program_.outcomes.reserve(nodes);
+  program_.input_layouts.reserve(inputs);
+  program_.input_buffers.reserve(inputs);
+}
 
 Tensor Builder::tensor(trace::ValueId value) const {
   if (!graph_.values[value].tensor || !has(value)) throw MalformedNode{graph_.values[value].name + " is no tensor"};
@@ -320,11 +331,40 @@ Tensor Builder::reindex(const Tensor& source, const Sizes& sizes, const std::fun
   return result;
 }
 
+std::optional<Tensor> Builder::reshape_row_major(const Tensor& tensor, const Sizes& strides, const Sizes& sizes) {
+  const index::Sum& sum = context().sum(tensor.view.index);
+  std::size_t found = 0;
+  for (const auto& [term, coefficient] : sum.terms) {
+    if (term.kind != index::TermKind::axis) return std::nullopt;
+    const auto place = std::find(tensor.view.axes.begin(), tensor.view.axes.end(), term.axis);
+    if (place == tensor.view.axes.end() || strides[static_cast<std::size_t>(place - tensor.view.axes.begin())] != coefficient)
+      return std::nullopt;
+    ++found;
+  }
+  // An axis that moves without a term reads one element several times.
+  const auto moving = std::count_if(tensor.sizes.begin(), tensor.sizes.end(), [](std::int64_t n) { return n != 1; });
+  if (static_cast<std::ptrdiff_t>(found) != moving) return std::nullopt;
+  Tensor result;
+  result.dtype = tensor.dtype;
+  result.sizes = sizes;
+  result.view.buffer = tensor.view.buffer;
+  Index position;
+  position.reserve(sizes.size());
+  result.view.axes.reserve(sizes.size());
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    result.view.axes.push_back(context().add_axis("d" + std::to_string(k), sizes[k]));
+    position.push_back(context().of(result.view.axes.back()));
+  }
+  result.view.index = context().linear(position, trace::contiguous_strides(sizes), sum.constant);
+  return result;
+}
+
 Tensor Builder::reshape(const Tensor& tensor, const Sizes& sizes) {
   if (sizes == tensor.sizes) return tensor;
   if (numel(sizes) != numel(tensor.sizes))
     throw MalformedNode{fmt::format("{} elements cannot be seen as [{}]", numel(tensor.sizes), fmt::join(sizes, ","))};
   const Sizes strides = trace::contiguous_strides(tensor.sizes);
+  if (std::optional<Tensor> seen = reshape_row_major(tensor, strides, sizes)) return *std::move(seen);
   return reindex(tensor, sizes, [&](const Index& position) {
     const index::Expression flat = loop::flatten(context(), position, sizes);
     Index source;

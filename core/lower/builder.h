@@ -171,6 +171,8 @@ class Builder {
 
  private:
   friend class NestBuilder;
+  /// `reshape` of a tensor that walks its buffer in order, where it is no more than other strides; nullopt for any other.
+  std::optional<Tensor> reshape_row_major(const Tensor& tensor, const Sizes& strides, const Sizes& sizes);
   const trace::Graph& graph_;
   loop::Program program_;
 };

@@ -54,9 +54,19 @@ std::string renamed(const std::string& text, const std::map<std::string, std::st
 
 }  // namespace
 
-std::vector<TermPair> aligned_terms(const index::Context& context, const schedule::IndexPair& pair) {
-  const std::vector<SideTerm> left = side_terms(context, pair.left, pair.left_axes);
-  const std::vector<SideTerm> right = side_terms(context, pair.right, pair.right_axes);
+const std::vector<index::AxisId>& axes_of(const loop::Program& program, loop::NestId nest) {
+  static const std::vector<index::AxisId> none;
+  return program.nests.contains(nest) ? program.nests[nest].axes : none;
+}
+
+std::vector<TermPair> aligned_terms(const loop::Program& program, const schedule::IndexPair& pair) {
+  return aligned_terms(*program.context, pair.left, axes_of(program, pair.left_nest), pair.right, axes_of(program, pair.right_nest));
+}
+
+std::vector<TermPair> aligned_terms(const index::Context& context, index::Expression left_index, const std::vector<index::AxisId>& left_axes,
+                                    index::Expression right_index, const std::vector<index::AxisId>& right_axes) {
+  const std::vector<SideTerm> left = side_terms(context, left_index, left_axes);
+  const std::vector<SideTerm> right = side_terms(context, right_index, right_axes);
   std::vector<std::optional<std::size_t>> partner(left.size());
   std::vector<bool> taken(right.size(), false);
   const auto match = [&](auto fits) {

@@ -26,6 +26,10 @@ struct TermPair {
 ///
 /// Worked example, `exp` writes 16*i0 + i1 (i0 < 4, i1 < 16), `sum` reads 16*i0 + 2*r1 (i0 < 4, r1 < 8):
 /// i0 pairs with i0 (16, 16, same); i1 with r1 (1, 2, not the same).
-std::vector<TermPair> aligned_terms(const index::Context& context, const schedule::IndexPair& pair);
+std::vector<TermPair> aligned_terms(const index::Context& context, index::Expression left, const std::vector<index::AxisId>& left_axes,
+                                    index::Expression right, const std::vector<index::AxisId>& right_axes);
+std::vector<TermPair> aligned_terms(const loop::Program& program, const schedule::IndexPair& pair);
+/// The axes of a nest; none for one that the program does not have.
+const std::vector<index::AxisId>& axes_of(const loop::Program& program, loop::NestId nest);
 
 }  // namespace pallascope::report

@@ -160,12 +160,12 @@ Json decision_json(const session::Compilation& compilation, const Decision& deci
                   {"axes", axes_json(context, axes)}};
     };
     Json terms = Json::array();
-    for (const TermPair& row : aligned_terms(context, pair)) {
+    for (const TermPair& row : aligned_terms(program, pair)) {
       terms.push_back({{"term", row.term}, {"left", row.left}, {"right", row.right}, {"same", row.same}});
     }
     indices.push_back({{"buffer", buffer_json(program, pair.buffer)},
-                       {"left", side(pair.left_nest, pair.left, pair.left_axes)},
-                       {"right", side(pair.right_nest, pair.right, pair.right_axes)},
+                       {"left", side(pair.left_nest, pair.left, axes_of(program, pair.left_nest))},
+                       {"right", side(pair.right_nest, pair.right, axes_of(program, pair.right_nest))},
                        {"terms", terms}});
   }
   json["indices"] = indices;

@@ -32,12 +32,12 @@ std::string indices_text(const loop::Program& program, const IndexPair& pair) {
                                  shape_text(buffer.dtype, buffer.dims));
   Table sides("    ");
   sides.add({left, writes ? "writes at" : "reads at", context.to_string(pair.left),
-             axes_text(context, pair.left_axes)});
-  sides.add({right, "reads at", context.to_string(pair.right), axes_text(context, pair.right_axes)});
+             axes_text(context, axes_of(program, pair.left_nest))});
+  sides.add({right, "reads at", context.to_string(pair.right), axes_text(context, axes_of(program, pair.right_nest))});
   text += sides.text();
   Table terms("    ");
   terms.add({"term", left, right == left ? right + " (reader)" : right});
-  for (const TermPair& row : aligned_terms(context, pair)) {
+  for (const TermPair& row : aligned_terms(program, pair)) {
     const auto cell = [](const std::string& coefficient) {
       return coefficient.empty() ? std::string("·") : coefficient;
     };

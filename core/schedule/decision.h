@@ -65,7 +65,6 @@ struct IndexPair {
   loop::BufferId buffer;
   loop::NestId left_nest, right_nest;
   index::Expression left, right;          ///< writer's or first reader's, and the reader's
-  std::vector<index::AxisId> left_axes, right_axes;
 };
 
 /// Typed evidence; fields that do not apply stay empty.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <queue>
 #include <set>
 #include <tuple>
@@ -30,13 +31,15 @@ class Fuser {
  public:
   Fuser(Schedule& schedule, const LiveNests& live, const Options& options)
       : schedule_(schedule), program_(*schedule.program), live_(live), options_(options), groups_(program_.steps.size()),
-        members_(program_.steps.size()), buffers_(program_.steps.size()), first_(program_.steps.size()), last_(program_.steps.size()),
+        members_(program_.steps.size()), buffers_(program_.steps.size()), origins_(program_.steps.size()),
+        first_(program_.steps.size()), last_(program_.steps.size()),
         seen_(program_.steps.size(), 0), came_by_(program_.steps.size()), came_from_(program_.steps.size(), 0) {
     for (std::size_t k = 0; k < program_.steps.size(); ++k) {
       const loop::StepId step(k);
       if (!is_live(step)) continue;
       members_[k] = {step};
       first_[k] = last_[k] = step;
+      origins_[k] = origins_of(step);
       if (!is_nest(step)) continue;
       const loop::Nest& nest = program_.nests[live_.nest_of_step[k]];
       for (loop::BufferId b : nest.inputs()) buffers_[k].insert(b);
@@ -60,6 +63,14 @@ class Fuser {
     return is_nest(s) || !std::holds_alternative<loop::NestId>(program_.steps[s].content);
   }
 
+  /// The nodes that a step computes, ascending.
+  [[nodiscard]] std::vector<trace::NodeId> origins_of(loop::StepId step) const {
+    if (is_nest(step)) return program_.nests[live_.nest_of_step[step.index()]].origins;
+    const auto& content = program_.steps[step].content;
+    if (const auto* library = std::get_if<loop::LibraryCall>(&content)) return {library->origin};
+    return {std::get<loop::TorchCall>(content).origin};
+  }
+
   void collect() {
     for (std::size_t b = 0; b < live_.readers.size(); ++b) {
       const loop::BufferId buffer(b);
@@ -81,6 +92,11 @@ class Fuser {
     groups_.unite(loop::StepId(keep), loop::StepId(gone));
     members_[keep].insert(members_[keep].end(), members_[gone].begin(), members_[gone].end());
     buffers_[keep].insert(buffers_[gone].begin(), buffers_[gone].end());
+    std::vector<trace::NodeId> both;
+    both.reserve(origins_[keep].size() + origins_[gone].size());
+    std::set_union(origins_[keep].begin(), origins_[keep].end(), origins_[gone].begin(), origins_[gone].end(), std::back_inserter(both));
+    origins_[keep] = std::move(both);
+    origins_[gone].clear();
     first_[keep] = std::min(first_[keep], first_[gone]);
     last_[keep] = std::max(last_[keep], last_[gone]);
     members_[gone].clear();
@@ -157,7 +173,7 @@ class Fuser {
       if (a.kind != wanted || a.buffer != c.buffer) continue;
       for (const loop::Statement& b : r.body)
         if (b.kind == loop::StatementKind::load && b.buffer == c.buffer)
-          pairs.push_back({c.buffer, left, right, a.index, b.index, l.axes, r.axes});
+          pairs.push_back({c.buffer, left, right, a.index, b.index});
     }
     return pairs;
   }
@@ -187,28 +203,13 @@ class Fuser {
     if (!judged_.insert({std::min(a, b), std::max(a, b), members_[a].size() + members_[b].size()}).second) return;
     Decision decision;
     decision.kind = DecisionKind::fuse;
-    const auto origins = [&](std::size_t group) {
-      std::vector<trace::NodeId> found;
-      for (loop::StepId s : members_[group]) {
-        if (is_nest(s)) {
-          const auto& more = program_.nests[live_.nest_of_step[s.index()]].origins;
-          found.insert(found.end(), more.begin(), more.end());
-        } else if (const auto* library = std::get_if<loop::LibraryCall>(&program_.steps[s].content)) {
-          found.push_back(library->origin);
-        } else {
-          found.push_back(std::get<loop::TorchCall>(program_.steps[s].content).origin);
-        }
-      }
-      std::sort(found.begin(), found.end());
-      found.erase(std::unique(found.begin(), found.end()), found.end());
-      return found;
-    };
-    decision.left = origins(a);
-    decision.right = origins(b);
+    decision.left = origins_[a];
+    decision.right = origins_[b];
     decision.left_steps = members_[a];
     decision.right_steps = members_[b];
     Evidence& evidence = decision.evidence;
     evidence.indices = index_pairs(c);
+    evidence.conditions.reserve(4);
     evidence.budget = options_.model.memory_bytes;
     std::int64_t shared = 0;
     for (loop::BufferId buffer : buffers_[a].size() < buffers_[b].size() ? buffers_[a] : buffers_[b])
@@ -317,6 +318,7 @@ class Fuser {
   Groups groups_;
   std::vector<std::vector<loop::StepId>> members_;          ///< one a group, at its representative
   std::vector<std::unordered_set<loop::BufferId>> buffers_;  ///< buffers that the group's nests touch
+  std::vector<std::vector<trace::NodeId>> origins_;         ///< nodes that the group computes, ascending
   std::vector<loop::StepId> first_, last_;                   ///< of a group's members, in program order
   // Of the search for a detour: which search saw a group last, by which step and from where it came there.
   std::uint32_t search_ = 0;

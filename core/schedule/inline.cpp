@@ -209,8 +209,7 @@ void inline_producers(Schedule& schedule, LiveNests& live) {
         through_symbol = through_symbol || access.access_class == index::AccessClass::gather;
         if (reads_value(access)) continue;
         in_part = true;
-        evidence.indices.push_back({buffer, id, consumer_id, producer.body.back().index, consumer.body[s].index,
-                                    producer.axes, consumer.axes});
+        evidence.indices.push_back({buffer, id, consumer_id, producer.body.back().index, consumer.body[s].index});
       }
     }
     const bool no_loads = producer.inputs().empty();

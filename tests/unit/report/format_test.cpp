@@ -43,14 +43,9 @@ TEST(Format, Figures) {
 
 class Alignment : public ::testing::Test {
  protected:
-  std::vector<TermPair> rows(index::Expression left, std::vector<index::AxisId> left_axes,
-                             index::Expression right, std::vector<index::AxisId> right_axes) {
-    schedule::IndexPair pair;
-    pair.left = left;
-    pair.right = right;
-    pair.left_axes = std::move(left_axes);
-    pair.right_axes = std::move(right_axes);
-    return aligned_terms(context, pair);
+  std::vector<TermPair> rows(index::Expression left, const std::vector<index::AxisId>& left_axes,
+                             index::Expression right, const std::vector<index::AxisId>& right_axes) {
+    return aligned_terms(context, left, left_axes, right, right_axes);
   }
   index::Context context;
 };

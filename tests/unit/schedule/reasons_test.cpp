@@ -216,7 +216,7 @@ TEST(FuseReasons, Vertical) {
   ASSERT_EQ(d.evidence.indices.size(), 1U);
   EXPECT_EQ(s.program->context->to_string(d.evidence.indices[0].left), "16*i0 + i1");
   EXPECT_EQ(s.program->context->to_string(d.evidence.indices[0].right), "16*i0 + r1");
-  EXPECT_EQ(d.evidence.indices[0].left_axes.size(), 2U);
+  EXPECT_TRUE(s.schedule.program->nests.contains(d.evidence.indices[0].left_nest));
   EXPECT_TRUE(d.evidence.path.empty());
   EXPECT_FALSE(d.evidence.axis);
 }

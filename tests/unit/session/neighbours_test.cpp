@@ -98,8 +98,8 @@ void expect_made_of_pieces(const codegen::Module& module) {
   std::size_t line = 0;
   for (const codegen::Place& place : module.pieces) {
     ASSERT_EQ(place.first_line, static_cast<int>(line) + 1);
-    for (std::size_t k = 0; k < place.piece->lines.size(); ++k, ++line) {
-      source += place.piece->lines[k] + "\n";
+    for (std::size_t k = 0; k < place.piece->size(); ++k, ++line) {
+      source.append(place.piece->line(k)) += '\n';
       ASSERT_EQ(as_tuple(place.origin(k)), as_tuple(module.lines.at(line)));
     }
   }
