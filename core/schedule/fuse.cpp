@@ -41,6 +41,7 @@ class Fuser {
       buffers_[k].insert(nest.output());
     }
     for (const auto& [a, b] : born_together(live_)) unite(a, b);
+    place();
   }
 
   void run() {
@@ -77,6 +78,7 @@ class Fuser {
     if (keep == gone) return;
     if (members_[keep].size() + buffers_[keep].size() < members_[gone].size() + buffers_[gone].size()) std::swap(keep, gone);
     groups_.unite(loop::StepId(keep), loop::StepId(gone));
+    if (!group_at_.empty()) group_at_[place_[keep]] = keep;
     members_[keep].insert(members_[keep].end(), members_[gone].begin(), members_[gone].end());
     buffers_[keep].insert(buffers_[gone].begin(), buffers_[gone].end());
     members_[gone].clear();
@@ -101,9 +103,12 @@ class Fuser {
     return found;
   }
 
-  /// A path from group `from` to group `to` through at least one other group, as steps; empty if there is none.
-  [[nodiscard]] std::vector<loop::StepId> detour(std::size_t from, std::size_t to) const {
-    const std::int32_t last = std::max_element(members_[to].begin(), members_[to].end())->value;
+  /// What leads out of a group that stands before another, as far as the other's place.
+  struct Detour {
+    std::vector<loop::StepId> path;           ///< to the other through at least one more group, as steps; or empty
+    std::unordered_set<std::size_t> between;  ///< without such a path: all groups before the other that the first leads to
+  };
+  [[nodiscard]] Detour detour(std::size_t from, std::size_t to) const {
     std::unordered_map<std::size_t, loop::StepId> came_by;  // group -> the step that led into it
     std::unordered_map<std::size_t, std::size_t> came_from;
     std::vector<std::size_t> stack;
@@ -111,9 +116,10 @@ class Fuser {
       for (loop::StepId step : members_[group])
         for (loop::StepId next : successors(step)) {
           const std::size_t g = groups_.find(next);
-          if (g == group || g == from || (group == from && g == to) || came_by.contains(g)) continue;
-          // A group whose every step comes after the target's last step cannot lead to it.
-          if (std::min_element(members_[g].begin(), members_[g].end())->value > last) continue;
+          if (g == group || (group == from && g == to) || came_by.contains(g)) continue;
+          // Places are an order of the groups: what stands after the target does not lead to it. The order of the
+          // program says nothing of it, since a group may have steps on both sides of the target.
+          if (place_[g] > place_[to]) continue;
           came_by.emplace(g, next);
           came_from.emplace(g, group);
           if (g == to) return true;
@@ -121,18 +127,75 @@ class Fuser {
         }
       return false;
     };
+    Detour result;
     bool found = expand(from);
     while (!found && !stack.empty()) {
       const std::size_t group = stack.back();
       stack.pop_back();
       found = expand(group);
     }
-    if (!found) return {};
-    std::vector<loop::StepId> path;
-    for (std::size_t g = to; g != from; g = came_from.at(g)) path.push_back(came_by.at(g));
-    path.push_back(members_[from].front());
-    std::reverse(path.begin(), path.end());
-    return path;
+    if (!found) {
+      for (const auto& [group, by] : came_by) result.between.insert(group);
+      return result;
+    }
+    for (std::size_t g = to; g != from; g = came_from.at(g)) result.path.push_back(came_by.at(g));
+    result.path.push_back(members_[from].front());
+    std::reverse(result.path.begin(), result.path.end());
+    return result;
+  }
+
+  /// Gives each group a place after all groups that it reads from.
+  void place() {
+    place_.assign(members_.size(), 0);
+    std::vector<std::size_t> waiting(members_.size(), 0);
+    const auto each_edge = [&](std::size_t group, const auto& visit) {
+      for (loop::StepId step : members_[group])
+        for (loop::StepId next : successors(step))
+          if (const std::size_t g = groups_.find(next); g != group) visit(g);
+    };
+    std::size_t count = 0;
+    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+    for (std::size_t g = 0; g < members_.size(); ++g) each_edge(g, [&](std::size_t next) { ++waiting[next]; });
+    for (std::size_t g = 0; g < members_.size(); ++g) {
+      if (members_[g].empty()) continue;
+      ++count;
+      if (waiting[g] == 0) ready.push(g);
+    }
+    while (!ready.empty()) {
+      const std::size_t group = ready.top();
+      ready.pop();
+      place_[group] = group_at_.size();
+      group_at_.push_back(group);
+      each_edge(group, [&](std::size_t next) {
+        if (--waiting[next] == 0) ready.push(next);
+      });
+    }
+    PALLASCOPE_CHECK(group_at_.size() == count, "the nests that fill one buffer depend on each other through others");
+  }
+
+  /// Makes the places of two groups one: after what stands between them and does not follow from the first (the second
+  /// may follow from it), before the rest.
+  void place_together(std::size_t first, std::size_t last, const std::unordered_set<std::size_t>& between) {
+    const std::size_t end = place_[last];
+    std::size_t at = place_[first];
+    std::vector<std::size_t> later;
+    const auto put = [&](std::size_t group) {
+      place_[group] = at;
+      group_at_[at++] = group;
+    };
+    for (std::size_t k = place_[first] + 1; k < end; ++k) {
+      const std::size_t group = group_at_[k];
+      if (group == nobody) continue;
+      if (between.contains(group)) {
+        later.push_back(group);
+      } else {
+        put(group);
+      }
+    }
+    place_[last] = at;
+    put(first);
+    for (std::size_t group : later) put(group);
+    while (at <= end) group_at_[at++] = nobody;
   }
 
   [[nodiscard]] std::vector<loop::NestId> nests_of(std::size_t a, std::size_t b) const {
@@ -221,6 +284,8 @@ class Fuser {
         if (next > failed) mark(next, ConditionState::not_reached);
     };
     const bool calls = !is_nest(c.left) || !is_nest(c.right);
+    const auto [first, last] = place_[a] < place_[b] ? std::pair(a, b) : std::pair(b, a);
+    Detour way;
     const auto judge = [&]() -> bool {
       if (calls) {
         const loop::StepId call = is_nest(c.left) ? c.right : c.left;
@@ -231,10 +296,9 @@ class Fuser {
         mark(Condition::expressible, ConditionState::fails);
         return false;
       }
-      std::vector<loop::StepId> path = detour(a, b);
-      if (path.empty()) path = detour(b, a);
-      if (!path.empty()) {
-        evidence.path = path;
+      way = detour(first, last);
+      if (!way.path.empty()) {
+        evidence.path = way.path;
         refuse(Reason::cycle, Condition::order_and_aliasing);
         return false;
       }
@@ -288,6 +352,7 @@ class Fuser {
     if (decision.accepted) {
       effect.merged_left = c.left;
       effect.merged_right = c.right;
+      place_together(first, last, way.between);
       unite(c.left, c.right);
       // A merge can take a cycle's middle into the group: pairs refused for their order are tried again.
       const std::size_t made = groups_.find(c.left);
@@ -316,6 +381,9 @@ class Fuser {
   Groups groups_;
   std::vector<std::vector<loop::StepId>> members_;          ///< one a group, at its representative
   std::vector<std::unordered_set<loop::BufferId>> buffers_;  ///< buffers that the group's nests touch
+  static constexpr std::size_t nobody = ~std::size_t{0};
+  std::vector<std::size_t> place_;     ///< of each group: after the places of all groups that it reads from
+  std::vector<std::size_t> group_at_;  ///< the group of each place, or nobody
   std::priority_queue<Candidate> queue_;
   std::vector<Candidate> cycles_;
   std::set<std::tuple<std::size_t, std::size_t, std::size_t>> judged_;
