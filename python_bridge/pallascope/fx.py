@@ -10,11 +10,8 @@ that of a `wrap_with_autocast` which is switched off.
 from __future__ import annotations
 
 import json
-import linecache
 import math
 import operator
-import os
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,14 +20,20 @@ import torch
 
 from .dtypes import short_name
 from .errors import PallascopeError
+from .frames import (  # noqa: F401  (some for those who look for them here)
+    OWN_DIR,
+    collect_sources,
+    is_torch_file,
+    module_of,
+    module_path,
+    parse_stack,
+    target_name,
+    user_frame,
+    where_of,
+)
 from .scalars import DTYPES, Number, Scalars, from_data, kind_of, known_value, refusal, tensor_of
 
 FORMAT, VERSION = "pallascope.trace", 1
-SOURCE_LIMIT = 1 << 20  # bytes of one source file; a larger one is generated, and nobody reads it
-
-_TORCH_DIR = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-OWN_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_FRAME = re.compile(r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<function>.*)$')
 _DYNAMIC_REMEDY = "use dynamic=False (dynamic shapes are not lowered yet)"
 
 
@@ -113,109 +116,7 @@ def _same_constant(a: Any, b: Any) -> bool:
         return a is b
 
 
-# --------------------------------------------------------------------------------------------- stack and
-# modules
-
-
-def parse_stack(text: str | None) -> list[dict[str, Any]]:
-    """The frames of a traceback text, outermost first, without those of this package and of code that torch
-    made.
-
-    Each is {"file", "line", "function", "code"}; code is "" where the text has none. Lines of ^ marks are
-    left out.
-    """
-    frames: list[dict[str, Any]] = []
-    for line in (text or "").splitlines():
-        match = _FRAME.match(line)
-        if match:
-            frames.append(
-                {
-                    "file": match["file"],
-                    "line": int(match["line"]),
-                    "function": match["function"].strip(),
-                    "code": "",
-                }
-            )
-        elif frames and line.strip() and not frames[-1]["code"] and set(line.strip()) - set("^~"):
-            frames[-1]["code"] = line.strip()
-    return [f for f in frames if not f["file"].startswith((OWN_DIR, "<eval_with_key>"))]
-
-
-def user_frame(frames: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The innermost frame outside torch, or None."""
-    return next((f for f in reversed(frames) if not is_torch_file(f["file"])), None)
-
-
-def is_torch_file(path: str) -> bool:
-    """Whether a file belongs to torch itself, here or in the place where a trace was made."""
-    return path.startswith(_TORCH_DIR) or "/site-packages/torch/" in path.replace(os.sep, "/")
-
-
-def where_of(node: torch.fx.Node) -> str:
-    """`node 'add' (aten.add.Tensor), model.py:26: y = x + 1`, for diagnostics."""
-    text = f"node '{node.name}'"
-    if node.op == "call_function":
-        text += f" ({_target_name(node.target)})"
-    frame = user_frame(parse_stack(node.meta.get("stack_trace")))
-    if frame:
-        text += f", {frame['file']}:{frame['line']}"
-        if frame["code"]:
-            text += f": {frame['code']}"
-    return text
-
-
-def module_path(text: str) -> str:
-    """`h.0.c1` for the spellings of dynamo (`L['self'].h.0.c1`, `L['self']._modules['h']...`) and export
-    (`h.0.c1@1`)."""
-    text = re.sub(r"^[LG]\['[^']*'\]", "", text)
-    text = re.sub(r"\.__closure__\[\d+\]\.cell_contents", "", text)
-    text = re.sub(r"\._(?:modules|parameters|buffers)\['([^']*)'\]", r".\1", text)
-    text = re.sub(r"\[(\d+)\]", r".\1", text)
-    text = re.sub(r"@\d+", "", text)
-    return "" if text.startswith("L__self__") else text.strip(".")
-
-
-def _module_of(node: torch.fx.Node) -> tuple[str, str]:
-    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
-    if not stack:
-        return "", ""
-    path, kind = list(stack.values())[-1]
-    name = kind.__qualname__ if isinstance(kind, type) else str(kind).rsplit(".", 1)[-1]
-    return module_path(str(path)), "" if name == "FunctionModule" else name
-
-
-def collect_sources(graphs: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """file -> text of every source file outside torch that a graph's frames name and that can be read
-    here."""
-    files = {
-        f["file"]
-        for g in graphs
-        for n in g["nodes"]
-        for f in n.get("stack", [])
-        if not is_torch_file(f["file"])
-    }
-    sources = {}
-    for file in sorted(files):
-        try:
-            if os.path.getsize(file) > SOURCE_LIMIT:
-                continue
-            with open(file, encoding="utf-8", errors="replace") as f:
-                sources[file] = f.read()
-        except (OSError, ValueError):
-            # A notebook cell or an exec'd text has no file, but linecache may know its lines.
-            text = "".join(linecache.getlines(file))
-            if text and len(text) <= SOURCE_LIMIT:
-                sources[file] = text
-    return sources
-
-
 # ------------------------------------------------------------------------------------------------- values
-
-
-def _target_name(target: Any) -> str:
-    if isinstance(target, (torch._ops.OpOverload, str)):
-        return str(target)
-    return getattr(target, "__name__", None) or str(target)
 
 
 def _plain_int(value: Any, node: torch.fx.Node) -> int:
@@ -354,7 +255,7 @@ class _Converter:
 
     def placeholder(self, node: torch.fx.Node) -> None:
         value = node.meta.get("val")
-        if node.users and all(_target_name(u.target) == "with_effects" and u.args[0] is node for u in node.users):
+        if node.users and all(target_name(u.target) == "with_effects" and u.args[0] is node for u in node.users):
             self.constant_input(node, None)  # the token that keeps effects in order: aot_autograd passes none
         elif isinstance(value, torch.Tensor):
             kind, target = self.describe(node)
@@ -459,7 +360,7 @@ class _Converter:
         if not isinstance(target, torch._ops.OpOverload):
             raise PallascopeError(
                 "unsupported",
-                f"the node '{node.name}' calls {_target_name(target)}, which is no ATen operator",
+                f"the node '{node.name}' calls {target_name(target)}, which is no ATen operator",
                 where_of(node),
                 "call torch operators only",
             )
@@ -523,7 +424,7 @@ class _Converter:
             "outputs": outputs,
             "list_output": is_list,
         }
-        path, kind = _module_of(node)
+        path, kind = module_of(node)
         if path:
             record["module"] = path
         if kind:
@@ -548,7 +449,7 @@ class _Converter:
         )
 
     def higher_order(self, node: torch.fx.Node, target: Any) -> None:
-        name = _target_name(target)
+        name = target_name(target)
         # The flags before the body: (enabled), and (device, dtype, enabled, cache) of an autocast.
         flags = {"wrap_with_set_grad_enabled": 1, "wrap_with_autocast": 4}.get(name)
         if flags is not None and not (flags == 4 and node.args[2] is not False):
