@@ -72,7 +72,7 @@ bool is_mutating(const Node& node) {
 
 Result<Functional> functionalize(Graph graph) {
   place_dropouts(graph);
-  const auto is_rewritten = [&](const Node& node) { return is_mutating(node) || draws_dropout(graph, node); };
+  const auto is_rewritten = [&](const Node& node) { return is_mutating(node) || draws_dropout(graph, node) || is_list_operator(node); };
   if (std::none_of(graph.nodes.begin(), graph.nodes.end(), is_rewritten)) return unchanged(std::move(graph));
   return Functionalizer(graph).run();
 }
@@ -182,8 +182,10 @@ void Functionalizer::copy_node(NodeId id, bool views) {
   std::vector<NewOutput> outputs;
   for (const ValueId output : node.outputs)
     outputs.push_back({old_.values[output].name, old_.values[output].tensor, output});
-  register_outputs(id, emit(id, node.name, std::move(target), std::move(args), std::move(kwargs),
-                            std::move(outputs), node.list_output));
+  register_outputs(id, node.list_output ? emit_list(id, node.name, std::move(target), std::move(args), std::move(kwargs),
+                                                    std::move(outputs))
+                                        : emit(id, node.name, std::move(target), std::move(args), std::move(kwargs),
+                                               std::move(outputs), false));
 }
 
 void Functionalizer::register_outputs(NodeId id, const std::vector<ValueId>& outputs) {

@@ -2,7 +2,8 @@
 // Takes: a trace::Graph.
 // Gives: an equal graph in which no node changes a tensor; what the graph did to its inputs is listed as outputs.
 // May use: base, trace.
-// Never: decomposes an operator for another reason, drops a node that changes nothing, changes an output's order.
+// Never: decomposes an operator for another reason (but dropout in training, and operators on lists of tensors, which
+// are one operator an element), drops a node that changes nothing, changes an output's order.
 #pragma once
 
 #include <vector>

@@ -107,6 +107,11 @@ class Functionalizer {
   // dropout.cpp
   void dropout(trace::NodeId id);
 
+  // foreach.cpp
+  /// `emit` for an operator with a list of results, one node an element where that is known.
+  std::vector<trace::ValueId> emit_list(trace::NodeId origin, const std::string& name, std::string target,
+                                        std::vector<trace::Argument> args, Keywords kwargs, std::vector<NewOutput> outputs);
+
   const trace::Graph& old_;
   Functional result_;
   std::optional<Diagnostic> problem_;
@@ -121,6 +126,9 @@ trace::Argument integers(const std::vector<std::int64_t>& numbers);
 
 /// Whether the node is a dropout in training that is drawn and computed apart.
 bool draws_dropout(const trace::Graph& graph, const trace::Node& node);
+
+/// Whether the node is an operator on lists of tensors that is known element by element.
+bool is_list_operator(const trace::Node& node);
 
 /// Whether the node is a normalisation that updates its running statistics: `running_mean` and `running_var` are
 /// then the arguments 3 and 4.

@@ -269,8 +269,8 @@ void Functionalizer::in_place_list(NodeId id, const ArgumentList& targets) {
   for (const auto& [keyword, argument] : node.kwargs)
     kwargs.emplace_back(keyword, read_argument(argument, false));
   // `_foreach_zero_` has no twin that reads nothing; `_foreach_zero` is one that reads its list.
-  const std::vector<ValueId> made = emit(id, node.name, functional_twin(node.target), std::move(args),
-                                         std::move(kwargs), std::move(outputs), true);
+  const std::vector<ValueId> made =
+      emit_list(id, node.name, functional_twin(node.target), std::move(args), std::move(kwargs), std::move(outputs));
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const ValueId target = *targets[i].get<ValueId>();
     write(target, made[i], id);

@@ -5,6 +5,8 @@ namespace pallascope::lower {
 
 std::vector<std::pair<std::string_view, std::string_view>> aliases() {
   return {
+      {"aten._is_all_true.default", "aten.all.default"},
+      {"aten._is_any_true.default", "aten.any.default"},
       {"aten.absolute.default", "aten.abs.default"},
       {"aten.arccos.default", "aten.acos.default"},
       {"aten.arccosh.default", "aten.acosh.default"},

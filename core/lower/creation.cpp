@@ -1,6 +1,7 @@
-// Family: tensors made from nothing (fills, ranges, triangles).
+// Family: tensors made from nothing (fills, ranges, windows, triangles).
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/lower/builder.h"
 #include "core/lower/regions.h"
@@ -194,6 +195,43 @@ Lowered triangle_indices(Call& call) {
   return as_kernel();
 }
 
+enum class Window : std::uint8_t { cosine, blackman, triangle };
+
+/// hann_window(n, periodic) and its relatives: `alpha - beta * cos(2 pi i / m)`, Blackman's sum of two, Bartlett's
+/// triangle; m is n where the window is periodic, else n - 1. 16-bit floats are rounded at each of eager's steps.
+template <Window kind, bool hamming = false>
+Lowered window(Call& call) {
+  const trace::TensorMeta& meta = call.meta();
+  if (!is_kernel_dtype(meta.dtype) || !is_float(meta.dtype)) return declined_dtype();
+  const std::int64_t n = meta.sizes.at(0);
+  const bool periodic = call.node.target.find(".periodic") == std::string::npos || call.boolean(1, "periodic", true);
+  const double alpha = hamming ? call.number(2, "alpha", 0.54) : 0.5, beta = hamming ? call.number(3, "beta", 0.46) : 0.5;
+  const double period = static_cast<double>(periodic ? n : n - 1);
+  call.define(call.builder.pointwise(call.node.name, meta.sizes, meta.dtype, [&](NestBuilder& nest) {
+    const DType c = compute_dtype(meta.dtype);
+    const auto real = [&](double value) { return nest.constant(value, c); };
+    const auto rounded = [&](int value) { return nest.cast(nest.cast(value, meta.dtype), c); };
+    if (n == 1) return nest.constant(1.0, meta.dtype);
+    const int i = rounded(nest.cast(nest.index_value(nest.index(0), DType::i64), c));
+    const auto wave = [&](int angle, double height) { return rounded(nest.mul(rounded(nest.op(ComputeOp::cos, angle)), real(height))); };
+    constexpr double pi = std::numbers::pi;
+    if constexpr (kind == Window::cosine) {
+      return nest.add(wave(rounded(nest.mul(i, real(2 * pi / period))), -beta), real(alpha));
+    } else if constexpr (kind == Window::blackman) {
+      const int step = rounded(nest.mul(i, real(pi / period)));
+      const int fast = wave(rounded(nest.mul(step, real(4))), 0.08), slow = wave(rounded(nest.mul(step, real(2))), 0.5);
+      return nest.add(rounded(nest.sub(fast, slow)), real(0.42));
+    } else {
+      const int up = rounded(nest.mul(i, real(2 / period)));
+      // The first half is the longer one, and counts the period's own length.
+      const std::int64_t half = (static_cast<std::int64_t>(period) >> 1) + 1;
+      const int first = nest.compare(ComputeOp::lt, nest.index_value(nest.index(0), DType::i64), nest.constant(half, DType::i64));
+      return nest.where(first, up, nest.sub(real(2), up));
+    }
+  }));
+  return as_kernel();
+}
+
 Lowered eye(Call& call) {
   const trace::TensorMeta& meta = call.meta();
   if (!is_kernel_dtype(meta.dtype)) return declined_dtype();
@@ -253,6 +291,12 @@ std::vector<Entry> creation_entries() {
   add("aten.tril_indices.default", triangle_indices<true>);
   add("aten.triu_indices.default", triangle_indices<false>);
   for (std::string_view op : {"aten.eye.default", "aten.eye.m"}) add(op, eye);
+  for (std::string_view op : {"aten.hann_window.default", "aten.hann_window.periodic"}) add(op, window<Window::cosine>);
+  for (std::string_view op : {"aten.hamming_window.default", "aten.hamming_window.periodic", "aten.hamming_window.periodic_alpha",
+                              "aten.hamming_window.periodic_alpha_beta"})
+    add(op, window<Window::cosine, true>);
+  for (std::string_view op : {"aten.blackman_window.default", "aten.blackman_window.periodic"}) add(op, window<Window::blackman>);
+  for (std::string_view op : {"aten.bartlett_window.default", "aten.bartlett_window.periodic"}) add(op, window<Window::triangle>);
   add("aten.tril.default", triangle<true>);
   add("aten.triu.default", triangle<false>);
   return rows;

@@ -290,6 +290,19 @@ Lowered addc(Call& call) {
   });
 }
 
+/// fma(a, b, c) is a*b + c with one rounding: the product of two floats is exact in twice their width.
+Lowered multiply_add(Call& call) {
+  if (!kernel_operands(call)) return declined_dtype();
+  const std::vector<Operand> operands = {operand(call, 0, "a"), operand(call, 1, "b"), operand(call, 2, "c")};
+  const DType result = call.meta().dtype, own = compute_dtype(result);
+  const DType wide = result == DType::f32 ? DType::f64 : own;
+  return emit(call, [&](NestBuilder& nest) {
+    const auto load = [&](std::size_t k) { return nest.cast(value(nest, operands[k], own), wide); };
+    const int product = nest.mul(load(0), load(1));
+    return nest.add(product, load(2));
+  });
+}
+
 Lowered lerp(Call& call) {
   if (!kernel_operands(call)) return declined_dtype();
   const Operand weight = operand(call, 2, "weight");
@@ -406,6 +419,7 @@ std::vector<Entry> pointwise_entries() {
   for (std::string_view op : {"aten.masked_fill.Scalar", "aten.masked_fill.Tensor"}) add(op, masked_fill);
   add("aten.addcmul.default", addc<false>, Takes::numbers);
   add("aten.addcdiv.default", addc<true>, Takes::floats);
+  add("prims.fma.default", multiply_add, Takes::floats);
   for (std::string_view op : {"aten.lerp.Scalar", "aten.lerp.Tensor"}) add(op, lerp, Takes::floats);
   return rows;
 }

@@ -196,6 +196,28 @@ Lowered unfold_backward(Call& call) {
   return finish_scatter(call, target);
 }
 
+/// max_unpool(x, indices, ..): each element goes to the place in its plane that the pooling gave; the last of equal
+/// places wins.
+template <std::int64_t spatial>
+Lowered max_unpool(Call& call) {
+  const Tensor x = call.tensor(0, "self"), indices = call.tensor(1, "indices");
+  const trace::TensorMeta& meta = call.meta();
+  if (!is_kernel_dtype(x.dtype)) return declined_dtype();
+  if (element_count(x.sizes) == 0 || element_count(meta.sizes) == 0) return declined("a max_unpool of nothing");
+  const auto planes = static_cast<std::size_t>(meta.rank() - spatial);
+  Sizes flat(meta.sizes.begin(), meta.sizes.begin() + static_cast<std::ptrdiff_t>(planes));
+  flat.push_back(element_count(Sizes(meta.sizes.begin() + static_cast<std::ptrdiff_t>(planes), meta.sizes.end())));
+  const Tensor target = filled(call, "start", meta.sizes, meta.dtype, 0);
+  const Points points{x.sizes, [&](NestBuilder& nest) {
+                        Index position(nest.index().begin(), nest.index().begin() + static_cast<std::ptrdiff_t>(planes));
+                        position.push_back(nest.symbol(nest.load(indices), 0, flat.back() - 1));
+                        return position;
+                      }};
+  scatter_points(call, call.node.name, call.builder.reshape(target, flat), points, StoreMode::set,
+                 [&](NestBuilder& nest) { return nest.load(x); });
+  return finish_scatter(call, target);
+}
+
 }  // namespace
 
 std::vector<Entry> regular_scatter_entries() {
@@ -205,7 +227,9 @@ std::vector<Entry> regular_scatter_entries() {
           {"aten.diagonal_scatter.default", "scatter", diagonal_scatter},
           {"aten.diagonal_backward.default", "scatter", diagonal_backward},
           {"aten.as_strided_scatter.default", "scatter", as_strided_scatter},
-          {"aten.unfold_backward.default", "scatter", unfold_backward}};
+          {"aten.unfold_backward.default", "scatter", unfold_backward},
+          {"aten.max_unpool2d.default", "scatter", max_unpool<2>},
+          {"aten.max_unpool3d.default", "scatter", max_unpool<3>}};
 }
 
 }  // namespace pallascope::lower

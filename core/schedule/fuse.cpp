@@ -32,13 +32,11 @@ class Fuser {
   Fuser(Schedule& schedule, const LiveNests& live, const Options& options)
       : schedule_(schedule), program_(*schedule.program), live_(live), options_(options), groups_(program_.steps.size()),
         members_(program_.steps.size()), buffers_(program_.steps.size()), origins_(program_.steps.size()),
-        first_(program_.steps.size()), last_(program_.steps.size()),
         seen_(program_.steps.size(), 0), came_by_(program_.steps.size()), came_from_(program_.steps.size(), 0) {
     for (std::size_t k = 0; k < program_.steps.size(); ++k) {
       const loop::StepId step(k);
       if (!is_live(step)) continue;
       members_[k] = {step};
-      first_[k] = last_[k] = step;
       origins_[k] = origins_of(step);
       if (!is_nest(step)) continue;
       const loop::Nest& nest = program_.nests[live_.nest_of_step[k]];
@@ -46,6 +44,7 @@ class Fuser {
       buffers_[k].insert(nest.output());
     }
     for (const auto& [a, b] : born_together(live_)) unite(a, b);
+    place();
   }
 
   void run() {
@@ -90,6 +89,7 @@ class Fuser {
     if (keep == gone) return;
     if (members_[keep].size() + buffers_[keep].size() < members_[gone].size() + buffers_[gone].size()) std::swap(keep, gone);
     groups_.unite(loop::StepId(keep), loop::StepId(gone));
+    if (!group_at_.empty()) group_at_[place_[keep]] = keep;
     members_[keep].insert(members_[keep].end(), members_[gone].begin(), members_[gone].end());
     buffers_[keep].insert(buffers_[gone].begin(), buffers_[gone].end());
     std::vector<trace::NodeId> both;
@@ -97,8 +97,6 @@ class Fuser {
     std::set_union(origins_[keep].begin(), origins_[keep].end(), origins_[gone].begin(), origins_[gone].end(), std::back_inserter(both));
     origins_[keep] = std::move(both);
     origins_[gone].clear();
-    first_[keep] = std::min(first_[keep], first_[gone]);
-    last_[keep] = std::max(last_[keep], last_[gone]);
     members_[gone].clear();
     buffers_[gone].clear();
   }
@@ -118,22 +116,28 @@ class Fuser {
     return next.valid() && visit(next);
   }
 
-  /// A path from group `from` to group `to` through at least one other group, as steps; empty if there is none.
-  [[nodiscard]] std::vector<loop::StepId> detour(std::size_t from, std::size_t to) {
-    const loop::StepId last = last_[to];
+  /// What leads out of a group that stands before another, as far as the other's place.
+  struct Detour {
+    std::vector<loop::StepId> path;    ///< to the other through at least one more group, as steps; or empty
+    std::vector<std::size_t> between;  ///< without such a path: all groups before the other that the first leads to
+  };
+  [[nodiscard]] Detour detour(std::size_t from, std::size_t to) {
     ++search_;
     open_.clear();
+    Detour result;
     const auto expand = [&](std::size_t group) {
       const auto enter = [&](loop::StepId next) {
         const std::size_t g = groups_.find(next);
-        if (g == group || g == from || (group == from && g == to) || seen_[g] == search_) return false;
-        // A group whose every step comes after the target's last step cannot lead to it.
-        if (first_[g] > last) return false;
+        if (g == group || (group == from && g == to) || seen_[g] == search_) return false;
+        // Places are an order of the groups: what stands after the target does not lead to it. The order of the
+        // program says nothing of it, since a group may have steps on both sides of the target.
+        if (place_[g] > place_[to]) return false;
         seen_[g] = search_;
         came_by_[g] = next;
         came_from_[g] = group;
         if (g == to) return true;
         open_.push_back(g);
+        result.between.push_back(g);
         return false;
       };
       return std::any_of(members_[group].begin(), members_[group].end(), [&](loop::StepId step) { return any_successor(step, enter); });
@@ -144,12 +148,73 @@ class Fuser {
       open_.pop_back();
       found = expand(group);
     }
-    if (!found) return {};
-    std::vector<loop::StepId> path;
-    for (std::size_t g = to; g != from; g = came_from_[g]) path.push_back(came_by_[g]);
-    path.push_back(members_[from].front());
-    std::reverse(path.begin(), path.end());
-    return path;
+    if (!found) return result;
+    result.between.clear();
+    for (std::size_t g = to; g != from; g = came_from_[g]) result.path.push_back(came_by_[g]);
+    result.path.push_back(members_[from].front());
+    std::reverse(result.path.begin(), result.path.end());
+    return result;
+  }
+
+  /// Gives each group a place after all groups that it reads from.
+  void place() {
+    place_.assign(members_.size(), 0);
+    group_at_.reserve(members_.size());
+    std::vector<std::size_t> waiting(members_.size(), 0);
+    const auto each_edge = [&](std::size_t group, const auto& visit) {
+      for (loop::StepId step : members_[group])
+        any_successor(step, [&](loop::StepId next) {
+          if (const std::size_t g = groups_.find(next); g != group) visit(g);
+          return false;
+        });
+    };
+    std::size_t count = 0;
+    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+    for (std::size_t g = 0; g < members_.size(); ++g) each_edge(g, [&](std::size_t next) { ++waiting[next]; });
+    for (std::size_t g = 0; g < members_.size(); ++g) {
+      if (members_[g].empty()) continue;
+      ++count;
+      if (waiting[g] == 0) ready.push(g);
+    }
+    while (!ready.empty()) {
+      const std::size_t group = ready.top();
+      ready.pop();
+      place_[group] = group_at_.size();
+      group_at_.push_back(group);
+      each_edge(group, [&](std::size_t next) {
+        if (--waiting[next] == 0) ready.push(next);
+      });
+    }
+    PALLASCOPE_CHECK(group_at_.size() == count, "the nests that fill one buffer depend on each other through others");
+  }
+
+  /// Makes the places of two groups one: after what stands between them and does not follow from the first (the second
+  /// may follow from it), before the rest. `between` is what the last search found to follow.
+  void place_together(std::size_t first, std::size_t last, const std::vector<std::size_t>& between) {
+    const std::size_t end = place_[last];
+    std::size_t at = place_[first];
+    if (at + 1 < end) {
+      ++search_;
+      for (const std::size_t group : between) seen_[group] = search_;
+    }
+    std::vector<std::size_t> later;
+    const auto put = [&](std::size_t group) {
+      place_[group] = at;
+      group_at_[at++] = group;
+    };
+    for (std::size_t k = place_[first] + 1; k < end; ++k) {
+      const std::size_t group = group_at_[k];
+      if (group == nobody) continue;
+      if (seen_[group] == search_) {
+        later.push_back(group);
+      } else {
+        put(group);
+      }
+    }
+    place_[last] = at;
+    put(first);
+    for (std::size_t group : later) put(group);
+    while (at <= end) group_at_[at++] = nobody;
   }
 
   [[nodiscard]] std::vector<loop::NestId> nests_of(std::size_t a, std::size_t b) const {
@@ -223,6 +288,8 @@ class Fuser {
         if (next > failed) mark(next, ConditionState::not_reached);
     };
     const bool calls = !is_nest(c.left) || !is_nest(c.right);
+    const auto [first, last] = place_[a] < place_[b] ? std::pair(a, b) : std::pair(b, a);
+    Detour way;
     const auto judge = [&]() -> bool {
       if (calls) {
         const loop::StepId call = is_nest(c.left) ? c.right : c.left;
@@ -233,10 +300,9 @@ class Fuser {
         mark(Condition::expressible, ConditionState::fails);
         return false;
       }
-      std::vector<loop::StepId> path = detour(a, b);
-      if (path.empty()) path = detour(b, a);
-      if (!path.empty()) {
-        evidence.path = path;
+      way = detour(first, last);
+      if (!way.path.empty()) {
+        evidence.path = way.path;
         refuse(Reason::cycle, Condition::order_and_aliasing);
         return false;
       }
@@ -290,6 +356,7 @@ class Fuser {
     if (decision.accepted) {
       effect.merged_left = c.left;
       effect.merged_right = c.right;
+      place_together(first, last, way.between);
       unite(c.left, c.right);
       // A merge can take a cycle's middle into the group: pairs refused for their order are tried again.
       const std::size_t made = groups_.find(c.left);
@@ -319,12 +386,14 @@ class Fuser {
   std::vector<std::vector<loop::StepId>> members_;          ///< one a group, at its representative
   std::vector<std::unordered_set<loop::BufferId>> buffers_;  ///< buffers that the group's nests touch
   std::vector<std::vector<trace::NodeId>> origins_;         ///< nodes that the group computes, ascending
-  std::vector<loop::StepId> first_, last_;                   ///< of a group's members, in program order
   // Of the search for a detour: which search saw a group last, by which step and from where it came there.
   std::uint32_t search_ = 0;
   std::vector<std::uint32_t> seen_;
   std::vector<loop::StepId> came_by_;
   std::vector<std::size_t> came_from_, open_;
+  static constexpr std::size_t nobody = ~std::size_t{0};
+  std::vector<std::size_t> place_;     ///< of each group: after the places of all groups that it reads from
+  std::vector<std::size_t> group_at_;  ///< the group of each place, or nobody
   std::priority_queue<Candidate> queue_;
   std::vector<Candidate> cycles_;
   std::set<std::tuple<std::size_t, std::size_t, std::size_t>> judged_;

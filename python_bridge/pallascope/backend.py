@@ -248,10 +248,7 @@ def _compile_one(
         if position is not None:
             writer.save_inputs(position, tensors)
             position = None
-        outputs = run_mode(module, tensors, options["mode"])
-        for index, value in conversion.constant_outputs.items():
-            outputs[index] = value
-        return outputs
+        return conversion.results(run_mode(module, tensors, options["mode"]))
 
     run._boxed_call = True  # type: ignore[attr-defined]
     return run

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from .errors import PallascopeError
+from .operators import load_namespace
 
 MODES = ("debug", "steady")
 MODE_VARIABLE = "PALLASCOPE_MODE"
@@ -34,6 +35,8 @@ def load_module(source: str, name: str = "graph") -> types.ModuleType:
     module.__file__ = filename
     # mtime None: linecache.checkcache leaves such an entry alone.
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    if "torch.ops.prims." in source:
+        load_namespace("prims")
     exec(compile(source, filename, "exec"), module.__dict__)
     missing = [n for n in ("INPUTS", "OUTPUTS", "call", "reference") if not hasattr(module, n)]
     if missing:

@@ -10,11 +10,8 @@ that of a `wrap_with_autocast` which is switched off.
 from __future__ import annotations
 
 import json
-import linecache
 import math
 import operator
-import os
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,13 +20,20 @@ import torch
 
 from .dtypes import short_name
 from .errors import PallascopeError
+from .frames import (  # noqa: F401  (some for those who look for them here)
+    OWN_DIR,
+    collect_sources,
+    is_torch_file,
+    module_of,
+    module_path,
+    parse_stack,
+    target_name,
+    user_frame,
+    where_of,
+)
+from .scalars import DTYPES, Number, Scalars, from_data, kind_of, known_value, refusal, tensor_of
 
 FORMAT, VERSION = "pallascope.trace", 1
-SOURCE_LIMIT = 1 << 20  # bytes of one source file; a larger one is generated, and nobody reads it
-
-_TORCH_DIR = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-OWN_DIR = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_FRAME = re.compile(r'\s*File "(?P<file>[^"]*)", line (?P<line>\d+), in (?P<function>.*)$')
 _DYNAMIC_REMEDY = "use dynamic=False (dynamic shapes are not lowered yet)"
 
 
@@ -46,17 +50,29 @@ class Conversion:
 
     graph             the GRAPH object of the format
     placeholders      one entry for each FX placeholder, in order: ("input", index in graph["inputs"]) for a
-                      tensor, ("constant", value) for a Python value that was fixed when the graph was traced
+                      tensor, ("number", index) for a number that is an input as a tensor without dimensions,
+                      ("constant", value) for a Python value that was fixed when the graph was traced
     constants         name of a `constant` input that came from get_attr -> its tensor; they follow the
                       placeholders in graph["inputs"], in this order
     constant_outputs  index among the user outputs -> Python value of one that is no tensor (the format says
                       null there)
+    numbers           indices among the user outputs of tensors without dimensions that stand for numbers
     """
 
     graph: dict[str, Any]
     placeholders: list[tuple[str, Any]] = field(default_factory=list)
     constants: dict[str, torch.Tensor] = field(default_factory=dict)
     constant_outputs: dict[int, Any] = field(default_factory=dict)
+    numbers: list[int] = field(default_factory=list)
+
+    def results(self, outputs: list[Any]) -> list[Any]:
+        """What the traced function gives, from the outputs of its module."""
+        outputs = list(outputs)
+        for index, value in self.constant_outputs.items():
+            outputs[index] = value
+        for index in self.numbers:
+            outputs[index] = outputs[index].item()
+        return outputs
 
     def arguments(self, values: Iterable[Any]) -> list[torch.Tensor]:
         """The tensors for graph["inputs"], from one value for each placeholder; constants are appended.
@@ -80,6 +96,8 @@ class Conversion:
                         f"'{self.graph['name']}' is a tensor and got {type(value).__name__}",
                     )
                 tensors.append(value)
+            elif kind == "number":
+                tensors.append(tensor_of(value))
             elif not _same_constant(value, what):
                 raise PallascopeError(
                     "invalid_argument",
@@ -98,109 +116,7 @@ def _same_constant(a: Any, b: Any) -> bool:
         return a is b
 
 
-# --------------------------------------------------------------------------------------------- stack and
-# modules
-
-
-def parse_stack(text: str | None) -> list[dict[str, Any]]:
-    """The frames of a traceback text, outermost first, without those of this package and of code that torch
-    made.
-
-    Each is {"file", "line", "function", "code"}; code is "" where the text has none. Lines of ^ marks are
-    left out.
-    """
-    frames: list[dict[str, Any]] = []
-    for line in (text or "").splitlines():
-        match = _FRAME.match(line)
-        if match:
-            frames.append(
-                {
-                    "file": match["file"],
-                    "line": int(match["line"]),
-                    "function": match["function"].strip(),
-                    "code": "",
-                }
-            )
-        elif frames and line.strip() and not frames[-1]["code"] and set(line.strip()) - set("^~"):
-            frames[-1]["code"] = line.strip()
-    return [f for f in frames if not f["file"].startswith((OWN_DIR, "<eval_with_key>"))]
-
-
-def user_frame(frames: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The innermost frame outside torch, or None."""
-    return next((f for f in reversed(frames) if not is_torch_file(f["file"])), None)
-
-
-def is_torch_file(path: str) -> bool:
-    """Whether a file belongs to torch itself, here or in the place where a trace was made."""
-    return path.startswith(_TORCH_DIR) or "/site-packages/torch/" in path.replace(os.sep, "/")
-
-
-def where_of(node: torch.fx.Node) -> str:
-    """`node 'add' (aten.add.Tensor), model.py:26: y = x + 1`, for diagnostics."""
-    text = f"node '{node.name}'"
-    if node.op == "call_function":
-        text += f" ({_target_name(node.target)})"
-    frame = user_frame(parse_stack(node.meta.get("stack_trace")))
-    if frame:
-        text += f", {frame['file']}:{frame['line']}"
-        if frame["code"]:
-            text += f": {frame['code']}"
-    return text
-
-
-def module_path(text: str) -> str:
-    """`h.0.c1` for the spellings of dynamo (`L['self'].h.0.c1`, `L['self']._modules['h']...`) and export
-    (`h.0.c1@1`)."""
-    text = re.sub(r"^[LG]\['[^']*'\]", "", text)
-    text = re.sub(r"\.__closure__\[\d+\]\.cell_contents", "", text)
-    text = re.sub(r"\._(?:modules|parameters|buffers)\['([^']*)'\]", r".\1", text)
-    text = re.sub(r"\[(\d+)\]", r".\1", text)
-    text = re.sub(r"@\d+", "", text)
-    return "" if text.startswith("L__self__") else text.strip(".")
-
-
-def _module_of(node: torch.fx.Node) -> tuple[str, str]:
-    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
-    if not stack:
-        return "", ""
-    path, kind = list(stack.values())[-1]
-    name = kind.__qualname__ if isinstance(kind, type) else str(kind).rsplit(".", 1)[-1]
-    return module_path(str(path)), "" if name == "FunctionModule" else name
-
-
-def collect_sources(graphs: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """file -> text of every source file outside torch that a graph's frames name and that can be read
-    here."""
-    files = {
-        f["file"]
-        for g in graphs
-        for n in g["nodes"]
-        for f in n.get("stack", [])
-        if not is_torch_file(f["file"])
-    }
-    sources = {}
-    for file in sorted(files):
-        try:
-            if os.path.getsize(file) > SOURCE_LIMIT:
-                continue
-            with open(file, encoding="utf-8", errors="replace") as f:
-                sources[file] = f.read()
-        except (OSError, ValueError):
-            # A notebook cell or an exec'd text has no file, but linecache may know its lines.
-            text = "".join(linecache.getlines(file))
-            if text and len(text) <= SOURCE_LIMIT:
-                sources[file] = text
-    return sources
-
-
 # ------------------------------------------------------------------------------------------------- values
-
-
-def _target_name(target: Any) -> str:
-    if isinstance(target, (torch._ops.OpOverload, str)):
-        return str(target)
-    return getattr(target, "__name__", None) or str(target)
 
 
 def _plain_int(value: Any, node: torch.fx.Node) -> int:
@@ -214,6 +130,8 @@ def _plain_int(value: Any, node: torch.fx.Node) -> int:
 
 def symbolic(node: torch.fx.Node, value: Any) -> PallascopeError:
     """The refusal of a size or number that is a symbol, with the node and its model line."""
+    if from_data(value):
+        return refusal(where_of(node), node.name, value)
     if node.op != "placeholder":
         return PallascopeError(
             "symbolic_size",
@@ -278,12 +196,23 @@ class _Converter:
         self.attributes: dict[tuple[int, str], Any] = {}
         self.env: dict[torch.fx.Node, Any] = {}
         self.names = {n.name for n in gm.graph.nodes}
+        self.scalars = Scalars(self.add, symbolic)
+
+    def add(
+        self, node: torch.fx.Node, target: str, args: Any, kwargs: Any, dtype: torch.dtype, sizes: list[int] | None = None
+    ) -> str:
+        """Adds a node that FX does not have, for `node`; its one result is dense, and without dimensions by default."""
+        name = self.unique(node.name)
+        meta = tensor_json(torch.empty(sizes or [], dtype=dtype, device="meta"), node)
+        meta.pop("device", None)
+        self.record(node, name, target, args, kwargs, [{"name": name, "tensor": meta}], False)
+        return name
 
     # An FX argument as an ARG object.
     def argument(self, value: Any, node: torch.fx.Node) -> Any:
         if isinstance(value, torch.fx.Node):
             return self.argument(self.env[value], node)
-        if isinstance(value, Ref):
+        if isinstance(value, (Ref, Number)):
             return {"value": value.name}
         if value is None or isinstance(value, (bool, int)):
             return value
@@ -326,20 +255,21 @@ class _Converter:
 
     def placeholder(self, node: torch.fx.Node) -> None:
         value = node.meta.get("val")
-        if isinstance(value, torch.Tensor):
+        if node.users and all(target_name(u.target) == "with_effects" and u.args[0] is node for u in node.users):
+            self.constant_input(node, None)  # the token that keeps effects in order: aot_autograd passes none
+        elif isinstance(value, torch.Tensor):
             kind, target = self.describe(node)
             self.placeholders.append(("input", len(self.inputs)))
             self.inputs.append(
                 {"kind": kind, "name": node.name, "target": target, "tensor": tensor_json(value, node)}
             )
             self.env[node] = Ref(node.name)
-        elif isinstance(value, torch.SymInt):
-            known = value.node.maybe_as_int()
-            if known is None:
-                raise symbolic(node, value)
-            self.constant_input(node, known)
-        elif isinstance(value, (torch.SymFloat, torch.SymBool)):
-            raise symbolic(node, value)
+        elif isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            known = known_value(value)
+            if known is not None:
+                self.constant_input(node, known)
+            else:
+                self.number_input(node, value)
         elif value is None or isinstance(value, (bool, int, float, str)):
             self.constant_input(node, value)
         else:
@@ -349,6 +279,16 @@ class _Converter:
                 where_of(node),
                 "pass tensors and numbers only",
             )
+
+    def number_input(self, node: torch.fx.Node, value: Any) -> None:
+        """A number that another graph read from data: the forward saved it for the backward."""
+        if not from_data(value):
+            raise symbolic(node, value)
+        kind, target = self.describe(node)
+        self.placeholders.append(("number", len(self.inputs)))
+        meta = {"dtype": short_name(DTYPES[kind_of(value)], where_of(node)), "sizes": [], "strides": [], "offset": 0}
+        self.inputs.append({"kind": kind, "name": node.name, "target": target, "tensor": meta})
+        self.env[node] = Number(node.name, kind_of(value))
 
     def constant_input(self, node: torch.fx.Node, value: Any) -> None:
         self.placeholders.append(("constant", value))
@@ -409,10 +349,10 @@ class _Converter:
             return
         value = node.meta.get("val")
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-            known = value.node.maybe_as_int() if isinstance(value, torch.SymInt) else None
-            if known is None:
-                raise symbolic(node, value)
-            self.env[node] = known
+            self.env[node] = self.number(node, value)
+            return
+        if str(target) == "aten._assert_scalar.default" and self.env.get(node.args[0], node.args[0]) is True:
+            self.env[node] = None  # asserted when the graph was traced
             return
         if isinstance(target, torch._ops.HigherOrderOperator):
             self.higher_order(node, target)
@@ -420,7 +360,7 @@ class _Converter:
         if not isinstance(target, torch._ops.OpOverload):
             raise PallascopeError(
                 "unsupported",
-                f"the node '{node.name}' calls {_target_name(target)}, which is no ATen operator",
+                f"the node '{node.name}' calls {target_name(target)}, which is no ATen operator",
                 where_of(node),
                 "call torch operators only",
             )
@@ -429,16 +369,26 @@ class _Converter:
             return
         self.operator(node, str(target), value, rename, len(target._schema.returns))
 
+    def number(self, node: torch.fx.Node, value: Any) -> Any:
+        """A Python constant, or a number that is read from data."""
+        args = [self.env[a] if isinstance(a, torch.fx.Node) else a for a in node.args]
+        if str(node.target) in ("aten._local_scalar_dense.default", "aten.item.default") and isinstance(args[0], Ref):
+            return self.scalars.read(node, args[0])
+        if any(isinstance(a, Number) for a in args):
+            return self.scalars.arithmetic(node, args)
+        known = known_value(value)
+        if known is None:
+            raise symbolic(node, value)
+        return known
+
     def operator(
         self, node: torch.fx.Node, target: str, value: Any, rename: Callable[[str], str], returns: int
     ) -> None:
         name = rename(node.name)
-        record: dict[str, Any] = {
-            "name": name,
-            "target": target,
-            "args": [self.argument(a, node) for a in node.args],
-            "kwargs": {k: self.argument(v, node) for k, v in node.kwargs.items()},
-        }
+        args, kwargs = node.args, node.kwargs
+        if any(isinstance(self.env.get(n), Number) for n in node.all_input_nodes):
+            args, kwargs = torch.fx.node.map_arg((args, kwargs), self.env.__getitem__)
+            target, args, kwargs = self.scalars.operands(node, list(args), dict(kwargs))
         is_list = isinstance(value, (list, tuple))
         if is_list:
             # An output takes the name of the first getitem that reads it.
@@ -461,9 +411,20 @@ class _Converter:
                 )
             outputs = [{"name": name, "tensor": self.output_meta(value, node)}]
             self.env[node] = Ref(name) if value is not None else None
-        record["outputs"] = outputs
-        record["list_output"] = is_list
-        path, kind = _module_of(node)
+        self.record(node, name, target, args, kwargs, outputs, is_list)
+
+    def record(
+        self, node: torch.fx.Node, name: str, target: str, args: Any, kwargs: Any, outputs: list[Any], is_list: bool
+    ) -> None:
+        record: dict[str, Any] = {
+            "name": name,
+            "target": target,
+            "args": [self.argument(a, node) for a in args],
+            "kwargs": {k: self.argument(v, node) for k, v in kwargs.items()},
+            "outputs": outputs,
+            "list_output": is_list,
+        }
+        path, kind = module_of(node)
         if path:
             record["module"] = path
         if kind:
@@ -488,7 +449,7 @@ class _Converter:
         )
 
     def higher_order(self, node: torch.fx.Node, target: Any) -> None:
-        name = _target_name(target)
+        name = target_name(target)
         # The flags before the body: (enabled), and (device, dtype, enabled, cache) of an autocast.
         flags = {"wrap_with_set_grad_enabled": 1, "wrap_with_autocast": 4}.get(name)
         if flags is not None and not (flags == 4 and node.args[2] is not False):
@@ -497,12 +458,27 @@ class _Converter:
                 operands = [self.env[a] if isinstance(a, torch.fx.Node) else a for a in node.args[flags + 1 :]]
                 self.env[node] = self.inline(body, operands)
                 return
+        if name == "with_effects" and isinstance(node.args[1], torch._ops.OpOverload):
+            self.with_effects(node, node.args[0], node.args[1], node.args[2:])
+            return
         remedy = "write the model without it, or compile around it"
         if "autocast" in name:
             remedy = "cast explicitly, or use torch.compile, which records the casts"
         raise PallascopeError(
             "unsupported", f"the higher-order operator '{name}' is not lowered", where_of(node), remedy
         )
+
+    def with_effects(self, node: torch.fx.Node, token: Any, operator_: torch._ops.OpOverload, args: Any) -> None:
+        """An operator that is called for what it does (it raises for a singular matrix, say); gives the token back."""
+        results = list(node.meta["val"][1:])
+        outputs = []
+        if operator_._schema.returns:
+            names = [self.unique(node.name) for _ in results]
+            outputs = [{"name": n, "tensor": self.output_meta(v, node)} for n, v in zip(names, results, strict=True)]
+        several = len(operator_._schema.returns) > 1
+        name = outputs[0]["name"] if outputs and not several else node.name
+        self.record(node, name, str(operator_), args, node.kwargs, outputs, several)
+        self.env[node] = [self.env[token], *(Ref(o["name"]) if o["tensor"] is not None else None for o in outputs)]
 
     def inline(self, body: torch.fx.GraphModule, operands: list[Any]) -> list[Any]:
         """Walks a subgraph with `operands` for its placeholders; gives its outputs."""
@@ -575,10 +551,12 @@ def convert(
                 if mutations and index in mutations:
                     outputs.append({"kind": "mutation", "value": value.name, "target": mutations[index]})
                     continue
-                if not isinstance(value, Ref) and value is not None:
+                if isinstance(value, Number):
+                    conversion.numbers.append(user_outputs)
+                elif not isinstance(value, Ref) and value is not None:
                     conversion.constant_outputs[user_outputs] = value
                 outputs.append(
-                    {"kind": "user_output", "value": value.name if isinstance(value, Ref) else None}
+                    {"kind": "user_output", "value": value.name if isinstance(value, (Ref, Number)) else None}
                 )
                 user_outputs += 1
         else:

@@ -114,8 +114,8 @@ class Lowered:
         self._check_memory(tensors)
         outputs = list(self.module().call(tensors, mode=mode))
         conversion = self.program.conversions[self.graph_index]
-        for index, value in (conversion.constant_outputs if conversion else {}).items():
-            outputs[index] = value
+        if conversion:
+            outputs = conversion.results(outputs)
         if self.program.out_spec is not None:
             return torch.utils._pytree.tree_unflatten(outputs, self.program.out_spec)
         return outputs

@@ -14,6 +14,7 @@ def operator(target: str) -> torch._ops.OpOverload:
     """The overload that a target such as `aten.add.Tensor` names. Raises PallascopeError (unsupported)."""
     try:
         namespace, name, overload = target.split(".")
+        load_namespace(namespace)
         return getattr(getattr(getattr(torch.ops, namespace), name), overload)
     except (ValueError, AttributeError) as error:
         raise PallascopeError(
@@ -22,6 +23,12 @@ def operator(target: str) -> torch._ops.OpOverload:
             target,
             "run it with the torch that made the trace, or import the library that defines it",
         ) from error
+
+
+def load_namespace(namespace: str) -> None:
+    """Makes the operators of a namespace known that torch defines only where it needs them (`prims.fma`)."""
+    if namespace == "prims":
+        import torch._inductor.inductor_prims  # noqa: F401
 
 
 def is_random(op: torch._ops.OpOverload, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:

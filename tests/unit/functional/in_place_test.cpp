@@ -121,7 +121,16 @@ TEST(InPlace, ListsOfTensors) {
   text.input("x", tensor({4})).input("y", tensor({2}));
   text.list_node("step", "aten._foreach_add_.Scalar", "[%x, %y], 1", {}).output("x");
   EXPECT_EQ(body(functional(text.graph()).graph),
-            "step: (step_0: f32[4], step_1: f32[2]) = aten._foreach_add.Scalar([x, y], 1)\n"
+            "step_0: f32[4] = aten.add.Scalar(x, 1)\nstep_1: f32[2] = aten.add.Scalar(y, 1)\n"
+            "x <- step_0\ny <- step_1\nreturn step_0\n");
+}
+
+TEST(InPlace, AListOperatorThatIsNotKnownByItsElementsStaysWhole) {
+  GraphText text;
+  text.input("x", tensor({4})).input("y", tensor({2})).input("s", tensor({2}));
+  text.list_node("step", "aten._foreach_addcmul_.Tensor", "[%x, %y], [%x, %y], [%x, %y], %s", {}).output("x");
+  EXPECT_EQ(body(functional(text.graph()).graph),
+            "step: (step_0: f32[4], step_1: f32[2]) = aten._foreach_addcmul.Tensor([x, y], [x, y], [x, y], s)\n"
             "x <- step_0\ny <- step_1\nreturn step_0\n");
 }
 

@@ -129,6 +129,35 @@ TEST(Prefixes, EachStateIsASoundProgram) {
     expect_sound(s, state_at(s.schedule, count), count);
 }
 
+/// The sums are put together before sin and add, which share less; then the way from sin over the product to the sums
+/// and on to add goes through a kernel with a step on each side of add.
+GraphText around_a_kernel_with_earlier_and_later_steps() {
+  return GraphText()
+      .in("x", "f32[8,8]")
+      .in("y", "f32[8,4096]")
+      .in("w", "f32[8,4096]")
+      .op("sin", "aten.sin.default", "%x", "f32[8,8]")
+      .op("sum", "aten.sum.dim_IntList", "%y, [1], true", "f32[8,1]")
+      .op("add", "aten.add.Tensor", "%sin, %sum", "f32[8,8]")
+      .op("mm", "aten.mm.default", "%sin, %w", "f32[8,4096]")
+      .op("last", "aten.add.Tensor", "%mm, %y", "f32[8,4096]")
+      .out("add")
+      .out("last");
+}
+
+TEST(Prefixes, AWayThroughAMergedKernelIsSeen) {
+  const Scheduled s(around_a_kernel_with_earlier_and_later_steps());
+  for (std::size_t count = s.schedule.lower_decisions; count <= s.schedule.decisions.size(); ++count)
+    expect_sound(s, state_at(s.schedule, count), count);
+  EXPECT_EQ(s.log(DecisionKind::fuse),
+            "- fuse library_boundary: mm | last\n"
+            "+ fuse fused_horizontal: sum | last\n"
+            "- fuse cycle: sin | add\n"
+            "- fuse library_boundary: sin | mm\n"
+            "+ fuse fused_vertical: sum last | add\n"
+            "- fuse cycle: sin | sum add last\n");
+}
+
 TEST(Prefixes, OnlyAcceptedDecisionsChangeTheState) {
   const Scheduled s(mixed());
   std::size_t before = state_at(s.schedule, s.schedule.lower_decisions).kernels.size();
