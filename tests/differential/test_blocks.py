@@ -194,6 +194,14 @@ def test_a_scaled_product_added_in_place():
     assert pallascope.compile_log()[-1]["torch"] == []
 
 
+def test_random_slopes_that_are_not_drawn_outside_of_training():
+    x = R(4, 6, requires_grad=True)
+    layer = torch.nn.RReLU().eval()
+    (want,) = torch.autograd.grad(layer(x).pow(2).sum(), x)
+    (got,) = torch.autograd.grad(compiled(layer, x).pow(2).sum(), x)
+    assert compare(got, want) == ""
+
+
 def test_what_checks_its_argument_is_called_and_raises():
     def f(a, b):
         return torch.linalg.solve(a, b) + torch.linalg.cholesky(a @ a.mT + torch.eye(3)).sum()
