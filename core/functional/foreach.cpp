@@ -1,4 +1,4 @@
-// Operators on lists of tensors (`_foreach_add`): each element is an operator of its own, as eager computes it on a CPU.
+// Operators on lists of tensors (`_foreach_add`): each element is an operator of its own, as eager has it on a CPU.
 #include <algorithm>
 #include <array>
 
@@ -30,10 +30,10 @@ std::optional<Element> element_of(std::string_view target) {
   const std::string name(whole.substr(0, dot));
   const std::string_view overload = whole.substr(dot + 1);
   const auto among = [&name](const auto& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
-  static constexpr std::array kUnary = {"abs",   "acos", "asin",  "atan", "ceil",    "cos",   "cosh",       "erf",  "erfc",
-                                        "exp",   "expm1", "floor", "frac", "lgamma",  "log",   "log10",      "log1p", "log2",
-                                        "max",   "neg",  "reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin",  "sinh",
-                                        "sqrt",  "tan",  "tanh",  "trunc"};
+  static constexpr std::array kUnary = {
+      "abs",   "acos",  "asin", "atan",  "ceil",       "cos",   "cosh",  "erf",     "erfc", "exp", "expm1",
+      "floor", "frac",  "lgamma", "log", "log10",      "log1p", "log2",  "max",     "neg",  "reciprocal", "round",
+      "rsqrt", "sigmoid", "sign", "sin", "sinh",       "sqrt",  "tan",   "tanh",    "trunc"};
   static constexpr std::array kBinary = {"add", "sub", "mul", "div"};
   static constexpr std::array kBounds = {"clamp_min", "clamp_max"};
   static constexpr std::array kExtremes = {"maximum", "minimum"};
@@ -45,10 +45,11 @@ std::optional<Element> element_of(std::string_view target) {
     if (name == "copy") return Element{"aten.copy.default"};
     return std::nullopt;
   }
-  if (among(kBinary)) return list || overload == "Tensor" ? Element{"aten." + name + ".Tensor"} : Element{"aten." + name + ".Scalar"};
+  if (among(kBinary)) return Element{"aten." + name + (list || overload == "Tensor" ? ".Tensor" : ".Scalar")};
   if (among(kBounds) && (list || scalar)) return Element{"aten." + name + (list ? ".Tensor" : ".default")};
   if (among(kExtremes) && list) return Element{"aten." + name + ".default"};
-  if (among(kExtremes) && scalar) return Element{name == "maximum" ? "aten.clamp_min.default" : "aten.clamp_max.default"};
+  if (among(kExtremes) && scalar) 
+    return Element{name == "maximum" ? "aten.clamp_min.default" : "aten.clamp_max.default"};
   if (among(kProducts) && scalar) return Element{"aten." + name + ".default", "value"};
   if (name == "lerp") return Element{list ? "aten.lerp.Tensor" : "aten.lerp.Scalar"};
   if (name == "pow" && list) return Element{"aten.pow.Tensor_Tensor"};
@@ -62,7 +63,8 @@ std::optional<Element> element_of(std::string_view target) {
 bool is_list_operator(const trace::Node& node) { return node.list_output && element_of(node.target).has_value(); }
 
 std::vector<ValueId> Functionalizer::emit_list(NodeId origin, const std::string& name, std::string target,
-                                               std::vector<Argument> args, Keywords kwargs, std::vector<NewOutput> outputs) {
+                                               std::vector<Argument> args, Keywords kwargs,
+                                               std::vector<NewOutput> outputs) {
   std::optional<Element> element = element_of(target);
   const std::size_t count = outputs.size();
   // Keywords that the operator of one element has too; all others are left as they are.
@@ -71,7 +73,8 @@ std::vector<ValueId> Functionalizer::emit_list(NodeId origin, const std::string&
     if (std::find(kKeywords.begin(), kKeywords.end(), keyword) == kKeywords.end()) element.reset();
   for (const Argument& argument : args)
     if (const auto* list = argument.get<ArgumentList>(); list != nullptr && list->size() != count) element.reset();
-  if (!element) return emit(origin, name, std::move(target), std::move(args), std::move(kwargs), std::move(outputs), true);
+  if (!element)
+    return emit(origin, name, std::move(target), std::move(args), std::move(kwargs), std::move(outputs), true);
   if (!element->factor.empty() && args.size() > 3) {
     kwargs.emplace_back(element->factor, args[3]);
     args.resize(3);
@@ -93,7 +96,8 @@ std::vector<ValueId> Functionalizer::emit_list(NodeId origin, const std::string&
     for (const auto& [keyword, argument] : kwargs) named.emplace_back(keyword, of_element(argument));
     // The name of an original output stays its own; with one output `emit` takes the node's.
     const std::string own_name = outputs[i].name;
-    made.push_back(emit(origin, own_name, element->target, std::move(own), std::move(named), {std::move(outputs[i])}, false)[0]);
+    made.push_back(
+        emit(origin, own_name, element->target, std::move(own), std::move(named), {std::move(outputs[i])}, false)[0]);
   }
   return made;
 }

@@ -143,6 +143,8 @@ Lowered rrelu(Call& call) {
   const std::size_t first = with_noise ? 2 : 1;
   if (call.boolean(first + 2, "training", false)) return declined("random slopes");
   const double slope = (call.number(first, "lower", 0.125) + call.number(first + 1, "upper", 1.0 / 3)) / 2;
+  // The functional form gives the noise back, which only training changes.
+  if (call.wanted(1)) call.define(call.tensor(1, "noise"), 1);
   return over(call, {"self"}, [&](NestBuilder& n, const std::vector<int>& v) {
     return n.where(greater(n, v[0], 0), v[0], scale(n, v[0], slope));
   });

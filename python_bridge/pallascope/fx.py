@@ -199,7 +199,13 @@ class _Converter:
         self.scalars = Scalars(self.add, symbolic)
 
     def add(
-        self, node: torch.fx.Node, target: str, args: Any, kwargs: Any, dtype: torch.dtype, sizes: list[int] | None = None
+        self,
+        node: torch.fx.Node,
+        target: str,
+        args: Any,
+        kwargs: Any,
+        dtype: torch.dtype,
+        sizes: list[int] | None = None,
     ) -> str:
         """Adds a node that FX does not have, for `node`; its one result is dense, and without dimensions by default."""
         name = self.unique(node.name)
@@ -468,13 +474,16 @@ class _Converter:
             "unsupported", f"the higher-order operator '{name}' is not lowered", where_of(node), remedy
         )
 
-    def with_effects(self, node: torch.fx.Node, token: Any, operator_: torch._ops.OpOverload, args: Any) -> None:
-        """An operator that is called for what it does (it raises for a singular matrix, say); gives the token back."""
+    def with_effects(
+        self, node: torch.fx.Node, token: Any, operator_: torch._ops.OpOverload, args: Any
+    ) -> None:
+        """An operator called for what it does (it raises for a singular matrix, say); gives the token back."""
         results = list(node.meta["val"][1:])
         outputs = []
         if operator_._schema.returns:
             names = [self.unique(node.name) for _ in results]
-            outputs = [{"name": n, "tensor": self.output_meta(v, node)} for n, v in zip(names, results, strict=True)]
+            metas = [self.output_meta(v, node) for v in results]
+            outputs = [{"name": n, "tensor": m} for n, m in zip(names, metas, strict=True)]
         several = len(operator_._schema.returns) > 1
         name = outputs[0]["name"] if outputs and not several else node.name
         self.record(node, name, str(operator_), args, node.kwargs, outputs, several)

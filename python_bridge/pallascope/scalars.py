@@ -46,6 +46,7 @@ _DIVISION = {
     operator.floordiv: "aten.floor_divide.default",
     operator.mod: "aten.remainder.Tensor",
 }
+_TENSORS = ("Tensor", "Optional[Tensor]")
 _FILLED = ("aten.full.default", "aten.new_full.default", "aten.full_like.default")
 
 
@@ -114,7 +115,8 @@ class Scalars:
     def _as(self, node: torch.fx.Node, number: Number, have: torch.dtype, dtype: torch.dtype) -> Number:
         if have == dtype:
             return number
-        return Number(self.add(node, "aten._to_copy.default", [number], {"dtype": dtype}, dtype), number.kind, number.known)
+        name = self.add(node, "aten._to_copy.default", [number], {"dtype": dtype}, dtype)
+        return Number(name, number.kind, number.known)
 
     def to(self, node: torch.fx.Node, number: Any, dtype: torch.dtype) -> Number:
         """A number, or a constant, as a tensor of a dtype."""
@@ -145,7 +147,9 @@ class Scalars:
             values = [self.to(node, a, DTYPES[common]) for a in args]
         return Number(self.add(node, target, values, {}, DTYPES[kind]), kind, known_value(value))
 
-    def operands(self, node: torch.fx.Node, args: list[Any], kwargs: dict[str, Any]) -> tuple[str, list[Any], dict[str, Any]]:
+    def operands(
+        self, node: torch.fx.Node, args: list[Any], kwargs: dict[str, Any]
+    ) -> tuple[str, list[Any], dict[str, Any]]:
         """(target, args, kwargs) of an operator that takes numbers, with tensors for them."""
         target = node.target
         if str(target) != "aten._assert_scalar.default":
@@ -175,7 +179,8 @@ class Scalars:
         overload = self._with_tensors(target, args, kwargs)
         if overload is None:
             raise self._cannot(node)
-        leader = next((a.meta["val"] for a in node.all_input_nodes if isinstance(a.meta.get("val"), torch.Tensor)), None)
+        metas = [a.meta.get("val") for a in node.all_input_nodes]
+        leader = next((m for m in metas if isinstance(m, torch.Tensor)), None)
 
         def tensor(value: Any) -> Number:
             """The number in the dtype that makes the operator compute in the one that it has for a plain number."""
@@ -184,22 +189,21 @@ class Scalars:
             if leader is None:
                 return self.to(node, value, plain)
             want = torch.result_type(leader, kind(1))
-            have = torch.result_type(leader, torch.empty((), dtype=plain, device="meta" if leader.is_meta else leader.device))
+            have = torch.result_type(leader, torch.empty((), dtype=plain, device=leader.device))
             return self.to(node, value, plain if want == have else want)
 
-        made = list(args)
-        for index, wanted in enumerate(overload._schema.arguments[: len(made)]):
-            if str(wanted.type) in ("Tensor", "Optional[Tensor]") and isinstance(made[index], (Number, bool, int, float)):
-                made[index] = tensor(made[index])
+        def fitted(value: Any, wanted: str) -> Any:
+            return tensor(value) if wanted in _TENSORS and isinstance(value, (Number, bool, int, float)) else value
+
         types = {a.name: str(a.type) for a in overload._schema.arguments}
-        named = {
-            k: tensor(v) if types.get(k) in ("Tensor", "Optional[Tensor]") and isinstance(v, (Number, bool, int, float)) else v
-            for k, v in kwargs.items()
-        }
+        made = [fitted(a, wanted) for a, wanted in zip(args, types.values(), strict=False)]
+        named = {k: fitted(v, types.get(k, "")) for k, v in kwargs.items()}
         return str(overload), made, named
 
     @staticmethod
-    def _with_tensors(target: torch._ops.OpOverload, args: list[Any], kwargs: dict[str, Any]) -> torch._ops.OpOverload | None:
+    def _with_tensors(
+        target: torch._ops.OpOverload, args: list[Any], kwargs: dict[str, Any]
+    ) -> torch._ops.OpOverload | None:
         """The overload of the operator that takes a tensor where each number stands."""
         packet = target.overloadpacket
         for name in (target._overloadname, *packet.overloads()):
@@ -214,8 +218,8 @@ class Scalars:
             def fits(name: str, value: Any, types: dict[str, str] = types) -> bool:
                 kind = types.get(name)
                 if isinstance(value, Number):
-                    return kind in ("Tensor", "Optional[Tensor]")
-                if kind in ("Tensor", "Optional[Tensor]"):
+                    return kind in _TENSORS
+                if kind in _TENSORS:
                     return value is None or not isinstance(value, (str, list, tuple))
                 return kind is not None and (kind != "List[Tensor]" or isinstance(value, (list, tuple)))
 

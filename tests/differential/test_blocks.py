@@ -1,4 +1,4 @@
-"""Blocks of models as people write them, compiled and trained: numbers read from data, and what fusion makes of them."""
+"""What blocks of models and steps of optimisers are made of, beside single operators."""
 
 from __future__ import annotations
 
@@ -126,9 +126,11 @@ def each(a, b, c, d):
     torch._foreach_clamp_max_([b], 3.0)
     torch._foreach_copy_([c], [a])
     torch._foreach_mul_([a, b], torch.tensor(2.0))
-    kept = torch._foreach_pow([a, b], [2.0, 3.0]), torch._foreach_pow(2.0, [a, b]), torch._foreach_lerp([a, b], [c, d], [c, d])
+    kept = torch._foreach_pow([a, b], [2.0, 3.0]), torch._foreach_pow(2.0, [a, b])
+    mixed = torch._foreach_lerp([a, b], [c, d], [c, d])
     torch._foreach_zero_([d])
-    return kept, torch._foreach_norm([a, b], 1), torch._foreach_norm([a, b], float("inf")), torch._foreach_clamp_min([a, b], [b[0, :1], a])
+    norms = torch._foreach_norm([a, b], 1), torch._foreach_norm([a, b], float("inf"))
+    return kept, mixed, norms, torch._foreach_clamp_min([a, b], [b[0, :1], a])
 
 
 def test_operators_on_lists_are_operators_on_their_elements():
@@ -190,6 +192,14 @@ def test_a_scaled_product_added_in_place():
     f(*theirs)
     assert compare(mine, theirs) == ""
     assert pallascope.compile_log()[-1]["torch"] == []
+
+
+def test_random_slopes_that_are_not_drawn_outside_of_training():
+    x = R(4, 6, requires_grad=True)
+    layer = torch.nn.RReLU().eval()
+    (want,) = torch.autograd.grad(layer(x).pow(2).sum(), x)
+    (got,) = torch.autograd.grad(compiled(layer, x).pow(2).sum(), x)
+    assert compare(got, want) == ""
 
 
 def test_what_checks_its_argument_is_called_and_raises():
