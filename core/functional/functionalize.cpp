@@ -216,30 +216,66 @@ void Functionalizer::take_shape_change(NodeId id) {
   const ValueId old_self = same_[self->index()];
   const bool same_shape = meta(old_self).sizes == meta(node.outputs[0]).sizes &&
                           meta(old_self).strides == meta(node.outputs[0]).strides;
-  const bool is_input = !tensors_[old_self.index()].view && !old_.values[old_self].producer.valid();
-  if (is_input && !same_shape)
-    return refuse(id, "changes the shape of the input `" + old_.values[old_self].name + "` for the caller",
-                  "use the operator without the underscore and return its result");
-  if (!same_shape && shares_object(old_self))
-    return refuse(id,
-                  "changes the shape of `" + old_.values[old_self].name +
-                      "`, which an operator that copies only if it must gave out under another name too",
-                  "use the operator without the underscore");
+  if (!same_shape) {
+    const std::vector<ValueId> names = same_object(old_self);
+    for (const ValueId name : names)
+      if (!tensors_[name.index()].view && !old_.values[name].producer.valid())
+        return refuse(id, "changes the shape of the input `" + old_.values[name].name + "` for the caller",
+                      "use the operator without the underscore and return its result");
+    if (const std::optional<ValueId> other = read_later(id, old_self, names))
+      return refuse(id,
+                    "changes the shape of `" + old_.values[old_self].name +
+                        "`, which an operator that copies only if it must gave out under another name too, and `" +
+                        old_.values[*other].name + "` is read later",
+                    "use the operator without the underscore");
+  }
   copy_node(id, true);
   if (problem_ || same_shape) return;
   for (ValueId& same : same_)
     if (same == old_self) same = node.outputs[0];
 }
 
-bool Functionalizer::shares_object(ValueId id) const {
+std::vector<ValueId> Functionalizer::same_object(ValueId id) const {
   const auto gives_argument = [&](const Tensor& tensor) {
-    if (!tensor.view || tensor.view->kind != ViewKind::identity) return false;
+    if (!tensor.view) return false;
     const std::string_view name = operator_name(old_.nodes[tensor.maker].target);
-    return name != "detach" && name != "alias" && name != "lift_fresh" && name != "lift";
+    if (changes_shape_only(name)) return true;
+    return tensor.view->kind == ViewKind::identity && name != "detach" && name != "alias" && name != "lift_fresh" && name != "lift";
   };
-  return gives_argument(tensors_[id.index()]) ||
-         std::any_of(tensors_.begin(), tensors_.end(),
-                     [&](const Tensor& other) { return gives_argument(other) && other.view->base == id; });
+  std::vector<ValueId> found{id};
+  std::vector<bool> seen(tensors_.size(), false);
+  seen[id.index()] = true;
+  // A view comes after its base, so the first name is found going back, and all others going on from it.
+  while (gives_argument(tensors_[found.back().index()])) {
+    found.push_back(tensors_[found.back().index()].view->base);
+    seen[found.back().index()] = true;
+  }
+  for (std::size_t i = found.back().index(); i < tensors_.size(); ++i) {
+    if (seen[i] || !gives_argument(tensors_[i]) || !seen[tensors_[i].view->base.index()]) continue;
+    seen[i] = true;
+    found.push_back(ValueId(i));
+  }
+  return found;
+}
+
+std::optional<ValueId> Functionalizer::read_later(NodeId after, ValueId self, const std::vector<ValueId>& names) const {
+  const auto is_other = [&](ValueId value) {
+    const ValueId entry = same_[value.index()];
+    return entry != self && std::find(names.begin(), names.end(), entry) != names.end();
+  };
+  std::optional<ValueId> found;
+  const auto look = [&](const auto& again, const Argument& argument) -> void {
+    if (const ValueId* value = argument.get<ValueId>(); value != nullptr && !found && is_other(*value)) found = *value;
+    if (const ArgumentList* list = argument.get<ArgumentList>())
+      for (const Argument& element : *list) again(again, element);
+  };
+  for (std::size_t i = after.index() + 1; i < old_.nodes.size() && !found; ++i) {
+    for (const Argument& argument : old_.nodes[NodeId(i)].args) look(look, argument);
+    for (const auto& [keyword, argument] : old_.nodes[NodeId(i)].kwargs) look(look, argument);
+  }
+  for (const trace::Output& output : old_.outputs)
+    if (output.value.valid() && !found && is_other(output.value)) found = output.value;
+  return found;
 }
 
 void Functionalizer::finish_root(ValueId old_value, ValueId new_value) {

@@ -59,8 +59,12 @@ class Functionalizer {
   void process(trace::NodeId id);
   void copy_node(trace::NodeId id, bool views);
   void take_shape_change(trace::NodeId id);
-  /// Whether another name means the same tensor object, as after `y = x.contiguous()` of a contiguous tensor.
-  [[nodiscard]] bool shares_object(trace::ValueId id) const;
+  /// The entries that are one tensor object with `id`, itself among them, as after `y = x.to(x.dtype)`.
+  [[nodiscard]] std::vector<trace::ValueId> same_object(trace::ValueId id) const;
+  /// The first of `names` but `self` that a node after this one, or an output, reads. torch.export goes on under the
+  /// newest name where its fake tensors are one object like eager's; where they are not, the old name has the old shape.
+  [[nodiscard]] std::optional<trace::ValueId> read_later(trace::NodeId after, trace::ValueId self,
+                                                         const std::vector<trace::ValueId>& names) const;
   void finish_root(trace::ValueId old_value, trace::ValueId new_value);
   void register_outputs(trace::NodeId id, const std::vector<trace::ValueId>& outputs);
 

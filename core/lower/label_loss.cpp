@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/lower/loss.h"
+#include "core/lower/softmax.h"
 
 namespace pallascope::lower {
 namespace {
@@ -148,7 +149,7 @@ Tensor log_softmax(Call& call, const Tensor& x, std::size_t d) {
   return builder.pointwise(call.node.name + ".log_softmax", x.sizes, x.dtype, [&](NestBuilder& n) {
     const int v = n.cast(n.load(x), c);
     const int shifted = n.below(v, n.load(top));
-    return n.sub(shifted, n.op(ComputeOp::log, n.load(total)));
+    return n.sub(shifted, log_of_sum(n, n.load(total), x.dtype, d + 1 == x.sizes.size()));
   });
 }
 

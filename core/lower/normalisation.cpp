@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/lower/builder.h"
+#include "core/lower/softmax.h"
 
 namespace pallascope::lower {
 namespace {
@@ -38,6 +39,8 @@ Lowered softmax(Call& call) {
   if (!is_kernel_dtype(x.dtype) || !is_kernel_dtype(meta.dtype)) return declined_dtype();
   const std::size_t d = Call::dim(call.integer(1, "dim"), x.rank());
   const DType c = compute_dtype(meta.dtype);
+  if (x.dtype != meta.dtype && c != meta.dtype)  // softmax(dtype=): the cast comes first
+    x = call.builder.pointwise(call.node.name + ".cast", x.sizes, meta.dtype, [&](NestBuilder& nest) { return nest.load(x); });
   if (x.sizes[d] == 0 || meta.numel() == 0) {
     call.define(call.builder.row_major(call.builder.add_buffer(meta.dtype, meta.sizes), meta.sizes));
     return as_kernel();
@@ -50,7 +53,7 @@ Lowered softmax(Call& call) {
         const int total = nest.load(e.total);
         if (log) {
           const int shifted = nest.below(nest.cast(nest.load(x), c), nest.load(e.top));
-          return nest.sub(shifted, nest.op(ComputeOp::log, total));
+          return nest.sub(shifted, log_of_sum(nest, total, meta.dtype, d + 1 == x.sizes.size()));
         }
         const int ratio = nest.div(nest.load(e.exponential), total);
         if (!safe) return ratio;

@@ -146,7 +146,7 @@ def test_binary(dtype):
 def test_divisions(dtype):
     a, b = values(dtype, 24, 1), values(dtype, 24, 2)
     if not dtype.is_floating_point:
-        # ATen itself crashes on INT_MIN / -1; division by zero raises (test_edges.py).
+        # ATen itself crashes on INT_MIN / -1; division by zero raises (test_illegal_values.py).
         a, b = a[a != torch.iinfo(dtype).min], b[b != 0]
     if dtype.is_floating_point:
         # Quotients beyond 1/eps are rounding of the remainder alone.

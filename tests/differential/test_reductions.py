@@ -107,3 +107,18 @@ def test_gradients(dtype):
     except NotImplementedError:  # not in this eager
         pass
     assert_agree(cases, left=())
+
+
+@by_dtype(f16, bf16)
+def test_roundings_inside_of_softmax(dtype):
+    """Within a unit in the last place: along the last dimension log_softmax keeps a row's sum and its logarithm in 16 bits,
+    along others in f32; a `dtype=` casts first."""
+    torch.manual_seed(0)
+    shapes = [((40, 2), 1), ((40, 7), 1), ((9, 70), 1), ((2, 40), 0), ((7, 40), 0), ((3, 7, 5), 1), ((5,), 0), ((3, 40, 2), 2), ((9, 4, 1), 1)]
+    cases = [Case(f"log_softmax {sizes} {d}", lambda x, d=d: (F.log_softmax(x, d), F.log_softmax(x.mT if x.dim() > 1 else x, d)), (torch.randn(sizes) * 4,)) for sizes, d in shapes]
+    cases = [Case(c.name, c.function, (c.args[0].to(dtype),)) for c in cases]
+    x, labels, shares = (torch.randn(30, 7) * 4).to(dtype), torch.randint(0, 7, (30,)), torch.rand(30, 7).to(dtype)
+    cases += [Case("cross_entropy", lambda x, i, p: (F.cross_entropy(x, i, reduction="none"), F.cross_entropy(x[:, :, None], i[:, None], reduction="none"), F.cross_entropy(x, p, reduction="none")), (x, labels, shares))]
+    cases += [Case("dtype=", lambda x: (torch.log_softmax(x, 1, dtype=dtype), torch.softmax(x, 1, dtype=dtype)), (torch.randn(30, 7) * 9,))]
+    one_unit = {"rtol": torch.finfo(dtype).eps, "atol": 1e-4}
+    assert_agree([Case(c.name, c.function, c.args, one_unit) for c in cases], left=())

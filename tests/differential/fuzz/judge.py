@@ -193,7 +193,11 @@ def shaken(program: Program, run: int) -> list[torch.Tensor] | None:
                 if ZERO_SIGN.search(statement.text) and not any(storage(space[t]) == storage(space[n]) for t in statement.targets for n in names):
                     for n in statement.targets:
                         if space[n].is_floating_point():
-                            flip_zeros(space[n], generator)
+                            flip(space[n], space[n] == 0, generator)
+                if not any(storage(space[t]) == storage(space[n]) for t in statement.targets for n in names):
+                    for n in statement.targets:
+                        if space[n].is_floating_point():
+                            flip(space[n], space[n].isnan(), generator)
                 for n in inexact:
                     shake(space[n], torch.ones_like(space[n], dtype=torch.bool), generator)
         except Exception:
@@ -205,10 +209,11 @@ def shaken(program: Program, run: int) -> list[torch.Tensor] | None:
 ZERO_SIGN = re.compile(r"max|min|clamp|relu|hardtanh|floor|remainder|%|//|sum|cum|sort")
 
 
-def flip_zeros(tensor: torch.Tensor, generator: torch.Generator) -> None:
-    """Gives zeros a random sign, in place."""
-    if tensor.numel() and not any(s == 0 and n > 1 for s, n in zip(tensor.stride(), tensor.shape)):
-        flipped = (tensor == 0) & (torch.rand(tensor.shape, generator=generator) < 0.5)
+def flip(tensor: torch.Tensor, where: torch.Tensor, generator: torch.Generator) -> None:
+    """Gives the chosen elements a random sign, in place. The sign of a NaN that an operator makes is left open by IEEE
+    754, and libraries differ in it; copysign and atan2 show it."""
+    if tensor.numel() and bool(where.any()) and not any(s == 0 and n > 1 for s, n in zip(tensor.stride(), tensor.shape)):
+        flipped = where & (torch.rand(tensor.shape, generator=generator) < 0.5)
         tensor.copy_(torch.where(flipped, -tensor, tensor))
 
 

@@ -424,7 +424,15 @@ TEST(Refused, OperatorsWithoutAFunctionalForm) {
   shared.node("c", "aten.contiguous.default", "%y", tensor({4, 6}))
       .node("t_", "aten.t_.default", "%c", tensor({6, 4}, {1, 6}));
   shared.output("t_").output("y");
-  expect_refused(shared, {"under another name"});
+  expect_refused(shared, {"under another name", "`y` is read later"});
+  GraphText given;  // nothing but the newest name is read: as torch.export writes what eager does
+  given.input("x", tensor({4, 6})).node("y", "aten.neg.default", "%x", tensor({4, 6}));
+  given.node("c", "aten.to.dtype", "%y, {\"dtype\": \"f32\"}", tensor({4, 6})).node("t_", "aten.t_.default", "%c", tensor({6, 4}, {1, 6}));
+  EXPECT_TRUE(functionalize(given.output("t_").graph()).ok());
+  GraphText argument;
+  argument.input("x", tensor({4, 6})).node("c", "aten.contiguous.default", "%x", tensor({4, 6}));
+  argument.node("t_", "aten.t_.default", "%c", tensor({6, 4}, {1, 6})).output("t_");
+  expect_refused(argument, {"changes the shape of the input `x`"});
   GraphText cudnn;
   cudnn.input("x", tensor({2, 3})).input("m", tensor({3})).input("v", tensor({3}));
   cudnn
