@@ -270,7 +270,7 @@ TEST(Source, CopiesLines) {
     };
     click(first);
     context->KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
-    IM_CHECK_STR_EQ(ImGui::GetClipboardText(), lines[first].text.c_str());
+    IM_CHECK_STR_EQ(ImGui::GetClipboardText(), std::string(lines[first].text).c_str());
     IM_CHECK(window.quiet(context) && at_rest(context, window));
     const Selection selection = window.shell->state().selection;
     context->KeyDown(ImGuiMod_Shift);
@@ -278,7 +278,7 @@ TEST(Source, CopiesLines) {
     context->KeyUp(ImGuiMod_Shift);
     context->KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
     std::string expected;
-    for (std::size_t k = first; k <= last; ++k) expected += lines[k].text + "\n";
+    for (std::size_t k = first; k <= last; ++k) expected.append(lines[k].text) += '\n';
     IM_CHECK_STR_EQ(ImGui::GetClipboardText(), expected.c_str());
     IM_CHECK(window.shell->state().selection == selection);  // more lines are no other selection
   });
@@ -301,7 +301,7 @@ TEST(Source, TheMenuCopiesAndOpensAlsoWhileOneSearches) {
     IM_CHECK_EQ(popups(), 1);
     choose(context, "Copy line");
     IM_CHECK_EQ(popups(), 0);
-    IM_CHECK_STR_EQ(ImGui::GetClipboardText(), lines_of(window, ColumnKind::pallas)[any[1]].text.c_str());
+    IM_CHECK_STR_EQ(ImGui::GetClipboardText(), std::string(lines_of(window, ColumnKind::pallas)[any[1]].text).c_str());
     for (const ImGuiKeyChord chord :
          {ImGuiKeyChord(ImGuiKey_Enter), ImGuiKeyChord(ImGuiMod_Shift | ImGuiKey_Enter)}) {
       context->ItemClick("//Source/##find");
@@ -315,7 +315,7 @@ TEST(Source, TheMenuCopiesAndOpensAlsoWhileOneSearches) {
       open_menu(now[2]);
       IM_CHECK_EQ(popups(), 1);
       choose(context, "Copy line");
-      IM_CHECK_STR_EQ(ImGui::GetClipboardText(), lines_of(window, ColumnKind::pallas)[now[2]].text.c_str());
+      IM_CHECK_STR_EQ(ImGui::GetClipboardText(), std::string(lines_of(window, ColumnKind::pallas)[now[2]].text).c_str());
       IM_CHECK_EQ(popups(), 0);
     }
     // And in the frames in which the field takes the focus back.
@@ -330,7 +330,7 @@ TEST(Source, TheMenuCopiesAndOpensAlsoWhileOneSearches) {
     });
     IM_CHECK(!now.empty());
     context->ItemClick("//Source/##find");
-    context->KeyCharsReplace(lines_of(window, ColumnKind::pallas)[now[0]].text.c_str());
+    context->KeyCharsReplace(std::string(lines_of(window, ColumnKind::pallas)[now[0]].text).c_str());
     IM_CHECK(at_rest(context, window));
     const ImVec2 at =
         place_of(context, id_of(context, ColumnKind::pallas, item_of(window, ColumnKind::pallas, now[0])))

@@ -12,7 +12,7 @@ namespace {
 
 std::string texts(const Column& column, const LinkedLines& lines) {
   std::string text;
-  for (const std::size_t k : lines.lines) text += column.lines.at(k).text + "\n";
+  for (const std::size_t k : lines.lines) text.append(column.lines.at(k).text) += '\n';
   return text;
 }
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
