@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "app/model/layered_parts.h"
+
 namespace pallascope::model {
 namespace {
 
@@ -51,43 +53,6 @@ class LevelLayout {
 
   // --------------------------------------------------------------------------------------------- cycles
 
-  /// Strongly connected parts (R. Tarjan, 1972), without recursion: graphs are thousands of nodes deep.
-  std::vector<std::size_t> parts(const std::vector<std::vector<std::size_t>>& next) const {
-    constexpr std::size_t none = static_cast<std::size_t>(-1);
-    std::vector<std::size_t> part(count(), none), number(count(), none), low(count(), 0), stack, at(count(), 0), path;
-    std::size_t numbers = 0, parts = 0;
-    for (std::size_t root = 0; root < count(); ++root) {
-      if (number[root] != none) continue;
-      path.push_back(root);
-      while (!path.empty()) {
-        const std::size_t v = path.back();
-        if (number[v] == none) {
-          number[v] = low[v] = numbers++;
-          stack.push_back(v);
-        }
-        if (at[v] < next[v].size()) {
-          const std::size_t w = next[v][at[v]++];
-          if (number[w] == none) {
-            path.push_back(w);
-          } else if (part[w] == none) {
-            low[v] = std::min(low[v], number[w]);
-          }
-          continue;
-        }
-        path.pop_back();
-        if (!path.empty()) low[path.back()] = std::min(low[path.back()], low[v]);
-        if (low[v] != number[v]) continue;
-        for (std::size_t w = none; w != v;) {
-          w = stack.back();
-          stack.pop_back();
-          part[w] = parts;
-        }
-        ++parts;
-      }
-    }
-    return part;
-  }
-
   void cut_cycles() {
     std::vector<std::vector<std::size_t>> next(count());
     for (LayeredEdge& edge : level_.edges) {
@@ -95,7 +60,7 @@ class LevelLayout {
       edge.points.clear();
       next[edge.from].push_back(edge.to);
     }
-    const std::vector<std::size_t> part = parts(next);
+    const std::vector<std::size_t> part = strong_parts(next);
     const auto rank = [this](std::size_t v) { return std::pair(level_.items[v].order, v); };
     for (LayeredEdge& edge : level_.edges)
       edge.upward = part[edge.from] == part[edge.to] && rank(edge.from) > rank(edge.to);
@@ -448,36 +413,6 @@ class LevelLayout {
     return is_title(left) || (is_box(left) && is_box(right)) ? options_.gap_x : options_.line_gap;
   }
 
-  /// The places that are nearest to `wish` (weighted least squares) with the order and gaps of `layer` kept: with
-  /// each box's distance from the first one taken off, places must not decrease, and pooling adjacent violators
-  /// (M. Ayer et al., 1955) finds the best such sequence.
-  void nearest_places(const std::vector<std::size_t>& layer, const std::vector<float>& wish, const std::vector<float>& weight) {
-    struct Pool {
-      double sum = 0, weight = 0;
-      std::size_t size = 0;
-    };
-    std::vector<double> offset(layer.size(), 0);
-    std::vector<Pool> pools;
-    for (std::size_t k = 0; k < layer.size(); ++k) {
-      if (k > 0) offset[k] = offset[k - 1] + static_cast<double>(vertices_[layer[k - 1]].width + gap(layer[k - 1], layer[k]));
-      const auto w = static_cast<double>(weight[k]);
-      pools.push_back({w * (static_cast<double>(wish[k]) - offset[k]), w, 1});
-      while (pools.size() > 1) {
-        Pool& last = pools.back();
-        Pool& before = pools[pools.size() - 2];
-        if (before.sum * last.weight <= last.sum * before.weight) break;
-        before.sum += last.sum;
-        before.weight += last.weight;
-        before.size += last.size;
-        pools.pop_back();
-      }
-    }
-    std::size_t k = 0;
-    for (const Pool& pool : pools) {
-      for (std::size_t i = 0; i < pool.size; ++i, ++k) vertices_[layer[k]].left = static_cast<float>(pool.sum / pool.weight + offset[k]);
-    }
-  }
-
   /// `above`, `below`: which neighbours are wished for.
   void place_layer(const std::vector<std::size_t>& layer, bool above, bool below) {
     std::vector<float> wish, weight;
@@ -496,7 +431,11 @@ class LevelLayout {
       wish.push_back(total > 0 ? sum / total : vertices_[v].left);
       weight.push_back(total > 0 ? total : 0.01F);
     }
-    nearest_places(layer, wish, weight);
+    std::vector<double> offset(layer.size(), 0);
+    for (std::size_t k = 1; k < layer.size(); ++k)
+      offset[k] = offset[k - 1] + static_cast<double>(vertices_[layer[k - 1]].width + gap(layer[k - 1], layer[k]));
+    const std::vector<float> places = nearest_places(offset, wish, weight);
+    for (std::size_t k = 0; k < layer.size(); ++k) vertices_[layer[k]].left = places[k];
   }
 
   bool place() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "python_bridge/client/client.h"
 
@@ -82,6 +84,25 @@ inline void kill_host(const Client& client) {
 inline bool is_gone(std::int64_t pid) {
   const std::string stat = stat_of(pid);
   return stat.empty() || stat[0] == 'Z';
+}
+
+/// The next request works.
+inline void expect_works(Client& client) {
+  const auto reply = client.request(R"({"request": "echo", "text": "still here"})", "body");
+  ASSERT_TRUE(reply.ok()) << to_string(reply.error());
+  EXPECT_EQ(Json::parse(reply->result)["text"], "still here");
+  EXPECT_EQ(reply->body, "body");
+}
+
+/// Sends `header`, which has to fail with `kind` and to say each of `words`; then the next request has to work.
+inline void expect_failure(Client& client, const std::string& header, DiagnosticKind kind,
+                    const std::vector<std::string>& words) {
+  const auto reply = client.request(header);
+  ASSERT_FALSE(reply.ok()) << header;
+  EXPECT_EQ(diagnostic_name(reply.error().kind), diagnostic_name(kind)) << to_string(reply.error());
+  for (const std::string& word : words)
+    EXPECT_NE(reply.error().message.find(word), std::string::npos) << word << " in " << to_string(reply.error());
+  expect_works(client);
 }
 
 }  // namespace pallascope::host::test
