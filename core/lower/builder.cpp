@@ -312,18 +312,28 @@ Tensor Builder::row_major(loop::BufferId buffer, const Sizes& sizes) {
   return {loop::row_major_view(program_, buffer, sizes), program_.buffers[buffer].dtype, sizes};
 }
 
-Tensor Builder::reindex(const Tensor& source, const Sizes& sizes, const std::function<Index(const Index&)>& make) {
+namespace {
+
+/// The source's memory with other logical dimensions, whose position is given; the view's index is still to be made.
+Tensor seen_with(index::Context& context, const Tensor& source, const Sizes& sizes, Index& position) {
   Tensor result;
   result.dtype = source.dtype;
   result.sizes = sizes;
   result.view.buffer = source.view.buffer;
-  Index position;
   position.reserve(sizes.size());
   result.view.axes.reserve(sizes.size());
   for (std::size_t k = 0; k < sizes.size(); ++k) {
-    result.view.axes.push_back(context().add_axis("d" + std::to_string(k), sizes[k]));
-    position.push_back(context().of(result.view.axes.back()));
+    result.view.axes.push_back(context.add_axis("d" + std::to_string(k), sizes[k]));
+    position.push_back(context.of(result.view.axes.back()));
   }
+  return result;
+}
+
+}  // namespace
+
+Tensor Builder::reindex(const Tensor& source, const Sizes& sizes, const std::function<Index(const Index&)>& make) {
+  Index position;
+  Tensor result = seen_with(context(), source, sizes, position);
   const Index at = make(position);
   if (at.size() != source.sizes.size())
     throw MalformedNode{fmt::format("a view of rank {} cannot be made of one of rank {}", sizes.size(), source.sizes.size())};
@@ -344,17 +354,8 @@ std::optional<Tensor> Builder::reshape_row_major(const Tensor& tensor, const Siz
   // An axis that moves without a term reads one element several times.
   const auto moving = std::count_if(tensor.sizes.begin(), tensor.sizes.end(), [](std::int64_t n) { return n != 1; });
   if (static_cast<std::ptrdiff_t>(found) != moving) return std::nullopt;
-  Tensor result;
-  result.dtype = tensor.dtype;
-  result.sizes = sizes;
-  result.view.buffer = tensor.view.buffer;
   Index position;
-  position.reserve(sizes.size());
-  result.view.axes.reserve(sizes.size());
-  for (std::size_t k = 0; k < sizes.size(); ++k) {
-    result.view.axes.push_back(context().add_axis("d" + std::to_string(k), sizes[k]));
-    position.push_back(context().of(result.view.axes.back()));
-  }
+  Tensor result = seen_with(context(), tensor, sizes, position);
   result.view.index = context().linear(position, trace::contiguous_strides(sizes), sum.constant);
   return result;
 }
