@@ -26,6 +26,13 @@ constexpr std::array kHelpers = {
     x = jnp.trunc(x.astype(jnp.float64 if x.dtype == jnp.float64 else jnp.float32))
     held = (x >= least) & (x < -least)
     return jnp.where(held, jnp.where(held, x, 0).astype(wide), jnp.iinfo(wide).min).astype(dtype))PY"},
+    Helper{"_rounded_prod", R"PY(def _rounded_prod(x, axes, exponent_bits, mantissa_bits):
+    """The product of 16-bit floats, rounded after each factor, as PyTorch takes it."""
+
+    def step(a, b):
+        return lax.reduce_precision(a * b, exponent_bits, mantissa_bits)
+
+    return jnp.expand_dims(lax.reduce(x.astype(jnp.float32), jnp.float32(1), step, axes), axes).astype(x.dtype))PY"},
     Helper{"_exp2", R"PY(def _exp2(x):
     """2**x with the whole part of the exponent exact."""
     whole = jnp.clip(jnp.round(x), -1080, 1080)

@@ -202,6 +202,8 @@ Value KernelWriter::reduce(const loop::Nest& nest, const Statement& s, int state
       text = fmt::format(FMT_COMPILE("jnp.reshape(jnp.{}(jnp.reshape({}, (-1,))).astype(jnp.{}), {})"), name, text, jax_dtype_name(s.dtype),
                          Tuple{result});
     }
+  } else if (s.reduce == loop::ReduceOp::prod && (s.dtype == DType::f16 || s.dtype == DType::bf16)) {
+    text = fmt::format(FMT_COMPILE("_rounded_prod({}, {}, {})"), text, Tuple{over}, s.dtype == DType::f16 ? "5, 10" : "8, 7");
   } else {
     text = fmt::format(FMT_COMPILE("jnp.{}({}, axis={}, keepdims=True)"), name, text, Tuple{over});
   }

@@ -49,7 +49,8 @@ Lowered mean(Call& call) {
 Lowered prod(Call& call) {
   const Tensor x = call.tensor(0, "self");
   if (!in_kernel(call, x)) return declined_dtype();
-  const DType result = call.meta().dtype, accumulate = compute_dtype(result);
+  // PyTorch rounds a product of 16-bit floats after every factor, where it adds up in f32.
+  const DType result = call.meta().dtype, accumulate = result;
   std::vector<std::size_t> dims = call.dims(99, "", x.rank());
   if (call.node.target == "aten.prod.dim_int" && x.rank() > 0) dims = {Call::dim(call.integer(1, "dim"), x.rank())};
   const Tensor reduced =

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/index/strides.h"
 #include "core/lower/index_list.h"
 #include "core/lower/scatter.h"
 
@@ -31,6 +32,19 @@ Tensor scatter_target(Call& call, std::string_view what, const Sizes& sizes, DTy
   return call.builder.pointwise(
       call.node.name + "." + std::string(what), own, dtype,
       [&](NestBuilder& nest) { return nest.cast(body(nest), dtype); }, own == meta.sizes ? &meta : nullptr);
+}
+
+std::optional<Lowered> leave_shared_elements(const Call& call) {
+  const trace::TensorMeta& self = *call.builder.graph().values[*call.argument(0, "self")->get<trace::ValueId>()].tensor;
+  std::vector<index::SubAxis> walked;
+  bool shared = false;
+  for (std::size_t k = 0; k < self.sizes.size(); ++k) {
+    if (self.sizes[k] <= 1) continue;
+    shared = shared || self.strides[k] == 0;
+    walked.push_back({self.strides[k], self.sizes[k]});
+  }
+  if (self.numel() == 0 || (!shared && index::count_touched(std::move(walked)).injective())) return std::nullopt;
+  return declined("a copy of a tensor whose elements lie on each other");
 }
 
 Tensor kept(Call& call, const Tensor& self, DType dtype) {

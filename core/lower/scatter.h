@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,10 @@ void scatter_points(Call& call, std::string name, const Tensor& target, const Po
 
 /// How many elements of `mask` are true up to and with each, in row-major order, as i64 of the mask's sizes.
 Tensor places_of(Call& call, const Tensor& mask);
+
+/// Why `select_scatter` and its kin are left to PyTorch, or nothing: they copy the tensor with its strides, so where its
+/// elements lie on each other a write changes all of them.
+std::optional<Lowered> leave_shared_elements(const Call& call);
 
 /// The target becomes the node's result: cast, and with its sizes.
 Lowered finish_scatter(Call& call, const Tensor& target);

@@ -143,6 +143,7 @@ Lowered put_on_diagonal(Call& call, const Tensor& target, const Tensor& source, 
 Lowered diagonal_scatter(Call& call) {
   const Tensor self = call.tensor(0, "self"), source = call.tensor(1, "src");
   if (!is_kernel_dtype(self.dtype) || !is_kernel_dtype(source.dtype)) return declined_dtype();
+  if (std::optional<Lowered> left = leave_shared_elements(call)) return *left;
   return put_on_diagonal(call, kept(call, self, self.dtype), source, 2);
 }
 

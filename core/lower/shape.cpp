@@ -6,6 +6,7 @@
 
 #include "core/lower/builder.h"
 #include "core/lower/regions.h"
+#include "core/lower/scatter.h"
 
 namespace pallascope::lower {
 namespace {
@@ -110,6 +111,7 @@ std::int64_t slice_count(std::int64_t start, std::int64_t end, std::int64_t step
 
 Lowered slice_scatter(Call& call) {
   if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
+  if (std::optional<Lowered> left = leave_shared_elements(call)) return *left;
   const Tensor base = call.tensor(0, "self");
   const std::size_t d = Call::dim(call.integer(2, "dim", 0), base.rank());
   const std::int64_t extent = base.sizes[d], step = call.integer(5, "step", 1);
@@ -125,6 +127,7 @@ Lowered slice_scatter(Call& call) {
 
 Lowered select_scatter(Call& call) {
   if (!is_kernel_dtype(call.meta().dtype)) return declined_dtype();
+  if (std::optional<Lowered> left = leave_shared_elements(call)) return *left;
   const Tensor base = call.tensor(0, "self");
   const std::size_t d = Call::dim(call.integer(2, "dim"), base.rank());
   std::int64_t at = call.integer(3, "index");

@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from differential import DTYPES, Case, assert_agree, plain, values
+from differential import DTYPES, Case, assert_agree, pallascope, plain, values
 
 f32, f64, bf16, f16 = torch.float32, torch.float64, torch.bfloat16, torch.float16
 i64, i32, i16, i8, u8, b8 = torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool
@@ -122,3 +122,21 @@ def test_roundings_inside_of_softmax(dtype):
     cases += [Case("dtype=", lambda x: (torch.log_softmax(x, 1, dtype=dtype), torch.softmax(x, 1, dtype=dtype)), (torch.randn(30, 7) * 9,))]
     one_unit = {"rtol": torch.finfo(dtype).eps, "atol": 1e-4}
     assert_agree([Case(c.name, c.function, c.args, one_unit) for c in cases], left=())
+
+
+@by_dtype(f16, bf16)
+def test_products_of_16_bits_are_rounded_after_each_factor(dtype):
+    """Where a part of the product has no place in the dtype it is infinite, whatever comes after."""
+    torch.manual_seed(0)
+    rows = torch.rand(5, 3, 17).mul(1.2).add(0.4).to(dtype)
+    big = torch.tensor([[99, 99, 99, 0.01], [99, 99, 99, 0], [0.5, 0.01, 0.01, 0.01], [1, nan, 2, inf]]).to(dtype)
+
+    def f(rows, big):
+        return (rows.prod(2), rows.prod(0), rows.prod(1, keepdim=True), (rows * 2).prod(2) * 3, rows.float().prod(2, dtype=rows.dtype), big.prod(1), big.T.contiguous().prod(0),
+                big[0].prod(), big[2].prod(), big[:0].prod(0))  # fmt: skip
+
+    lowered = pallascope.lower(f, rows, big)
+    assert lowered.log["torch"] == []
+    for mode in ("steady", "debug"):
+        for got, wanted in zip(lowered.call(rows, big, mode=mode), f(rows, big), strict=True):
+            torch.testing.assert_close(got, wanted, rtol=2 * torch.finfo(dtype).eps, atol=torch.finfo(dtype).tiny, equal_nan=True)

@@ -248,3 +248,21 @@ def test_a_failed_check_changes_no_argument(mode):
     with pytest.raises(IndexError):
         lowered.call(x, torch.tensor([9]), mode=mode)
     assert x.sum() == 0
+
+
+def test_a_copy_keeps_elements_that_lie_on_each_other():
+    """select_scatter and its kin copy a tensor with its strides: a write changes all elements at one place."""
+
+    def f(x, s):
+        windows, rows, steps = x.unfold(1, 2, 1), x[:1].expand(3, 4), x.as_strided((3, 3), (1, 1))
+        dense = x.unfold(1, 2, 2)
+        return (torch.diagonal_scatter(windows, s), torch.select_scatter(rows, x[0] * 2, 0, 1), torch.slice_scatter(steps, x[:2, :3] * 2, 0, 0, 2),
+                torch.diagonal_scatter(dense, s[:, :2]), torch.select_scatter(dense, s.T, 2, 1))  # fmt: skip
+
+    x, s = torch.arange(12.0).reshape(3, 4), -torch.ones(2, 3)
+    lowered = pallascope.lower(f, x, s)
+    for got, wanted in zip(lowered.call(x, s), f(x, s), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=0, atol=0)
+        assert got.stride() == wanted.stride()
+    left = lowered.log["torch"]
+    assert sorted(left) == ["aten.diagonal_scatter.default", "aten.select_scatter.default", "aten.slice_scatter.default"], "the dense ones are kernels"

@@ -66,6 +66,19 @@ def torch_special(name: str) -> Callable[..., Any]:
     return lambda x: getattr(torch.special, name)(torch.from_numpy(np.ascontiguousarray(x))).numpy()
 
 
+def reduce(operand: Any, start: Any, step: Callable[..., Any], axes: tuple[int, ...]) -> Any:
+    """lax.reduce in the elements' order."""
+    moved = np.moveaxis(operand, axes, range(len(axes)))
+    total = np.full(moved.shape[len(axes) :], start)
+    for element in moved.reshape(-1, *total.shape):
+        total = step(total, element)
+    return total
+
+
+def reduce_precision(x: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    return x.astype({(5, 10): np.dtype(np.float16), (8, 7): BFLOAT16}[exponent_bits, mantissa_bits]).astype(x.dtype)
+
+
 class Space:
     """Functions by name: our own, NumPy's, or JAX's."""
 
@@ -136,7 +149,7 @@ jnp = Space(real_jnp, {"bfloat16": BFLOAT16.type, "matmul": matmul, "bool_": np.
 lax = Space(
     real_jax.lax,
     {"optimization_barrier": lambda x: x, "rsqrt": lambda x: (1 / np.sqrt(x)).astype(x.dtype), "div": truncated_division, "rem": np.fmod, "erf": torch_special("erf"),
-     "erfc": torch_special("erfc"), "Precision": real_jax.lax.Precision,
+     "erfc": torch_special("erfc"), "reduce": reduce, "reduce_precision": reduce_precision, "Precision": real_jax.lax.Precision,
      "broadcasted_iota": lambda dtype, shape, d: np.broadcast_to(np.arange(shape[d], dtype=dtype).reshape([-1 if k == d else 1 for k in range(len(shape))]), shape)},
     False,
 )  # fmt: skip
