@@ -60,9 +60,12 @@ void Functionalizer::in_place(NodeId id) {
     return refuse(id, "takes no tensor as its first argument", "trace the program again");
   if (const std::optional<std::string> why = unwritable(*target))
     return refuse(id, *why, "write to a clone(), or to the tensor before it is expanded");
-  const std::optional<ValueId> content = compute(id, *target);
-  if (!content) return;
-  write(*target, *content, id);
+  // A tensor without elements has nothing to write, and the memory around it stays as it is: as_strided may see that.
+  if (old_.values[*target].tensor->numel() > 0) {
+    const std::optional<ValueId> content = compute(id, *target);
+    if (!content) return;
+    write(*target, *content, id);
+  }
   // The result is the argument itself: one tensor object under two names.
   if (!node.outputs.empty()) same_[node.outputs[0].index()] = same_[target->index()];
 }

@@ -266,3 +266,18 @@ def test_a_copy_keeps_elements_that_lie_on_each_other():
         assert got.stride() == wanted.stride()
     left = lowered.log["torch"]
     assert sorted(left) == ["aten.diagonal_scatter.default", "aten.select_scatter.default", "aten.slice_scatter.default"], "the dense ones are kernels"
+
+
+def test_a_write_to_no_element_leaves_the_memory_around_it():
+    def f(x, y):
+        x.permute([2, 1, 0]).zero_()
+        x.add_(1)
+        y[2:2].fill_(3)
+        return torch.as_strided(x, (3, 3), (1, 1), 0) * 2, y + 1
+
+    memory, y = torch.arange(35.0), torch.arange(4.0)
+    x = torch.as_strided(memory, (0, 2, 2), (24, 6, 1))
+    wanted = f(x, y)
+    for got, expected in zip(pallascope.lower(f, x, y).call(x, y), wanted, strict=True):
+        torch.testing.assert_close(got, expected, rtol=0, atol=0)
+    assert torch.equal(memory, torch.arange(35.0))
