@@ -58,7 +58,7 @@ constexpr std::array kHelpers = {
         result, power, left = state
         return jnp.where((left & 1) == 1, result * power, result), power * power, left >> 1
 
-    result = lax.fori_loop(0, jnp.iinfo(x.dtype).bits - 1, step, (one, x, jnp.maximum(n, 0 * one)))[0]
+    result = lax.fori_loop(0, jnp.iinfo(x.dtype).bits - (jnp.iinfo(x.dtype).min < 0), step, (one, x, jnp.maximum(n, 0 * one)))[0]
     return jnp.where(n < 0, below, result))PY"},
     Helper{"_gcd", R"PY(def _gcd(a, b):
     """As PyTorch: of the magnitudes, where the least number is its own."""

@@ -26,7 +26,7 @@ Lowered sum(Call& call) {
       call.node.target == "aten.sum.default" ? call.dims(99, "", x.rank()) : call.dims(1, "dim", x.rank());
   const Tensor reduced =
       call.builder.reduction(call.node.name, x.sizes, dims, ReduceOp::sum, accumulate, result, true,
-                             [&](NestBuilder& nest) { return nest.cast(nest.load(x), accumulate); });
+                             [&](NestBuilder& nest) { return nest.cast(nest.cast(nest.load(x), result), accumulate); });
   call.define(to_result(call, reduced));
   return as_kernel();
 }
@@ -252,7 +252,7 @@ Lowered without_nan(Call& call) {
   const DType result = call.meta().dtype, c = compute_dtype(result);
   const std::vector<std::size_t> dims = call.dims(1, "dim", x.rank());
   const Tensor total = call.builder.reduction(call.node.name, x.sizes, dims, ReduceOp::sum, c, mean ? c : result, true, [&](NestBuilder& nest) {
-    const int v = nest.load(x), wide = nest.cast(v, c);
+    const int v = nest.load(x), wide = nest.cast(nest.cast(v, result), c);
     return is_float(x.dtype) ? nest.where(nest.compute(ComputeOp::isnan, DType::b8, {v}), nest.constant(to_scalar(0, c), c), wide) : wide;
   });
   if (!mean) {

@@ -140,3 +140,28 @@ def test_products_of_16_bits_are_rounded_after_each_factor(dtype):
     for mode in ("steady", "debug"):
         for got, wanted in zip(lowered.call(rows, big, mode=mode), f(rows, big), strict=True):
             torch.testing.assert_close(got, wanted, rtol=2 * torch.finfo(dtype).eps, atol=torch.finfo(dtype).tiny, equal_nan=True)
+
+
+@by_dtype(f16, bf16, f32, i32)
+def test_a_sum_with_a_dtype_casts_first(dtype):
+    wide = torch.tensor([[201600, -816480, 3], [7, 70000, 2**31 - 1]])
+    odd = torch.tensor([[1.0009765625, 2.5, nan], [-70000.0, 70000.0, 1e39]], dtype=f64)
+
+    def f(wide, odd):
+        whole = () if not dtype.is_floating_point else (odd.sum(1, dtype=dtype), odd[0, :2].sum(dtype=dtype), odd.nansum(1, dtype=dtype))
+        return (wide.sum(1, dtype=dtype), wide.sum(dtype=dtype), wide.prod(0, dtype=dtype), *whole)
+
+    lowered = pallascope.lower(f, wide, odd)
+    for got, wanted in zip(lowered.call(wide, odd), f(wide, odd), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=torch.finfo(dtype).eps if dtype.is_floating_point else 0, atol=0, equal_nan=True)
+
+
+@by_dtype(u8, i8, i16, i32, i64)
+def test_integer_powers_take_every_bit_of_the_exponent(dtype):
+    top = torch.iinfo(dtype).max
+    base = torch.tensor([0, 1, 2, 3, 5, top, top - 1]).to(dtype)[:, None]
+    exponent = torch.tensor([0, 1, 2, 7, 8, 63, 64, 127, top // 2, top // 2 + 1, top - 1, top]).to(dtype).clamp_(min=0)
+    f = lambda base, exponent: (base**exponent, 3**exponent)
+    lowered = pallascope.lower(f, base, exponent)
+    for got, wanted in zip(lowered.call(base, exponent), f(base, exponent), strict=True):
+        assert torch.equal(got, wanted)
