@@ -108,6 +108,12 @@ void ModuleWriter::write_torch_call(const loop::TorchCall& torch, const std::str
     const trace::ValueId owner = memory.valid() ? memory : id;
     for (const trace::Input& input : graph_.inputs)
       if (input.value == owner) return plain(owner);
+    // select_scatter and its kin copy memory with what lies between the elements, so that theirs is taken as it came.
+    const trace::NodeId maker = graph_.values[owner].producer;
+    const auto place = program_.views.find(owner);
+    if (maker.valid() && graph_.nodes[maker].target.find("_scatter.") != std::string::npos && place != program_.views.end() &&
+        kept_as_came_.contains(place->second.buffer))
+      return plain(owner);
     const trace::TensorMeta& meta = *graph_.values[owner].tensor;
     return fmt::format(FMT_COMPILE("_in_memory({}, {}, {})"), plain(owner), Tuple{meta.strides}, meta.storage_offset);
   };

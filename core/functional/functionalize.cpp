@@ -164,11 +164,11 @@ void Functionalizer::copy_node(NodeId id, bool views) {
   std::vector<Argument> args;
   Keywords kwargs;
   const std::optional<View> view = views ? view_of(old_, node, 0) : std::nullopt;
-  const bool moved = view && tensor(view->base).view && storages_[tensor(view->base).storage].version > 0;
+  const bool moved = view && storages_[tensor(view->base).storage].version > 0;
   if (moved && operator_name(target).starts_with("as_strided")) {
     // as_strided counts in the storage, not in its argument; so it is taken of the root, whose meta is the storage's.
     const TensorMeta& result = meta(node.outputs[0]);
-    args = {Argument{read_entry(storages_[tensor(view->base).storage].root)}, integers(result.sizes),
+    args = {Argument{in_memory(tensor(view->base).storage, id, result)}, integers(result.sizes),
             integers(result.strides), integer(result.storage_offset)};
   } else {
     for (const Argument& argument : node.args) args.push_back(read_argument(argument, views));
@@ -278,10 +278,36 @@ std::optional<ValueId> Functionalizer::read_later(NodeId after, ValueId self, co
   return found;
 }
 
+ValueId Functionalizer::in_memory(std::size_t index, NodeId origin, const TensorMeta& reached) {
+  const ValueId root = storages_[index].root;
+  const ValueId current = read_entry(root);
+  const TensorMeta& own = meta(root);
+  std::int64_t first = reached.storage_offset, last = first, end = own.storage_offset;
+  for (std::size_t k = 0; k < reached.sizes.size(); ++k) (reached.strides[k] < 0 ? first : last) += (reached.sizes[k] - 1) * reached.strides[k];
+  for (std::size_t k = 0; k < own.sizes.size(); ++k) end += (own.sizes[k] - 1) * own.strides[k];
+  if (reached.numel() > 0 && own.numel() > 0 && last > end) {
+    // A copy of a tensor ends with its last element.
+    refuse(origin, "reaches element " + std::to_string(last) + " of the storage of `" + old_.values[root].name +
+                       "`, which is written to and whose own last element is number " + std::to_string(end),
+           "give the function a tensor of the whole storage, and write to a slice of that");
+    return current;
+  }
+  if (storages_[index].memory == current) return current;
+  const bool dense = !overlaps_itself(own) && own.numel() == end - own.storage_offset + 1;
+  if (reached.numel() == 0 || (dense && first >= own.storage_offset && last <= end)) return current;
+  const ValueId made = emit_step(origin, unique(old_.values[root].name + "_in_memory"), "aten.as_strided_scatter.default",
+                                 {Argument{storages_[index].memory}, Argument{current}, integers(own.sizes), integers(own.strides),
+                                  integer(own.storage_offset)},
+                                 {}, own);
+  Storage& storage = storages_[index];
+  storage.memory = storage.current = made;
+  return made;
+}
+
 void Functionalizer::finish_root(ValueId old_value, ValueId new_value) {
   Tensor& made = tensors_[old_value.index()];
   made.storage = storages_.size();
-  storages_.push_back({old_value, new_value, 0, std::nullopt});
+  storages_.push_back({old_value, new_value, new_value, 0, std::nullopt});
 }
 
 ValueId Functionalizer::read(ValueId id) {
@@ -322,7 +348,7 @@ ValueId Functionalizer::take_again(ValueId id, int version) {
   if (view.kind == ViewKind::strided &&
       (several || operation.starts_with("as_strided") || operation == "einsum")) {
     target = "aten.as_strided.default";
-    args = {Argument{read_entry(storages_[wanted.storage].root)}, integers(result.sizes),
+    args = {Argument{in_memory(wanted.storage, wanted.maker, result)}, integers(result.sizes),
             integers(result.strides), integer(result.storage_offset)};
   } else if (several && view.kind == ViewKind::slice) {
     target = "aten.slice.Tensor";
@@ -386,9 +412,10 @@ void Functionalizer::flush(std::size_t index) {
     // Some step is no bijection of whole axes: place the elements by the view's own strides in the storage.
     const TensorMeta& view = meta(pending.target);
     const ValueId root = storages_[index].root;
+    const ValueId base = in_memory(index, pending.origin, view);
     value = emit_step(pending.origin, old_.nodes[pending.origin].name + "_into_" + old_.values[root].name,
                       "aten.as_strided_scatter.default",
-                      {Argument{storages_[index].current}, Argument{value}, integers(view.sizes),
+                      {Argument{base}, Argument{value}, integers(view.sizes),
                        integers(view.strides), integer(view.storage_offset)},
                       {}, meta(root));
   } else {
@@ -398,6 +425,12 @@ void Functionalizer::flush(std::size_t index) {
   Storage& storage = storages_[index];
   storage.current = value;
   ++storage.version;
+  // Only a scatter into the memory itself carries it on.
+  if (const NodeId producer = result_.graph.values[value].producer; producer.valid()) {
+    const Node& made = result_.graph.nodes[producer];
+    const ValueId* base = made.args.empty() ? nullptr : made.args[0].get<ValueId>();
+    if (made.target.find("_scatter.") != std::string::npos && base != nullptr && *base == storage.memory) storage.memory = value;
+  }
   Tensor& written = tensors_[pending.target.index()];
   written.written = pending.content;
   written.written_version = storage.version;

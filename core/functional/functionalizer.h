@@ -30,6 +30,7 @@ class Functionalizer {
   struct Storage {
     trace::ValueId root;     ///< original
     trace::ValueId current;  ///< new; without the pending write
+    trace::ValueId memory;   ///< new: the latest value that has what lies in memory between and around the elements
     int version = 0;
     std::optional<Pending> pending;
   };
@@ -65,6 +66,9 @@ class Functionalizer {
   /// newest name where its fake tensors are one object like eager's; where they are not, the old name has the old shape.
   [[nodiscard]] std::optional<trace::ValueId> read_later(trace::NodeId after, trace::ValueId self,
                                                          const std::vector<trace::ValueId>& names) const;
+  /// The root's current value in memory that holds what lies around its elements, for as_strided with these sizes,
+  /// strides and offset: what computes new elements (index_put, add) gives them in memory of its own.
+  trace::ValueId in_memory(std::size_t storage, trace::NodeId origin, const trace::TensorMeta& reached);
   void finish_root(trace::ValueId old_value, trace::ValueId new_value);
   void register_outputs(trace::NodeId id, const std::vector<trace::ValueId>& outputs);
 

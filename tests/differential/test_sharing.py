@@ -281,3 +281,36 @@ def test_a_write_to_no_element_leaves_the_memory_around_it():
     for got, expected in zip(pallascope.lower(f, x, y).call(x, y), wanted, strict=True):
         torch.testing.assert_close(got, expected, rtol=0, atol=0)
     assert torch.equal(memory, torch.arange(35.0))
+
+
+@modes
+def test_as_strided_sees_what_lies_between_the_elements_of_a_written_tensor(mode):
+    """index_put and its like compute elements anew; the memory around them is still the argument's."""
+
+    def f(x, i, y):
+        x[i] = 2
+        around = torch.as_strided(x.chunk(2, 1)[1], (5, 6, 4), (1, 1, 0), 17).clone()
+        x.mul_(3)
+        x[1:, 0] += 5
+        y.add_(1)
+        torch.as_strided(y, (3,), (2,), 1).mul_(10)
+        y.sub_(3)
+        return around, torch.as_strided(x, (26,), (1,), 1).clone(), torch.as_strided(y, (7,), (1,), 0).clone(), x + 0
+
+    def arguments():
+        x = torch.as_strided(torch.arange(30.0), (3, 3), (9, 3), 2)
+        return x, torch.tensor([-1, 0]), torch.as_strided(torch.arange(9.0), (3,), (3,), 0)
+
+    ours, eagers = arguments(), arguments()
+    got, wanted = pallascope.lower(f, *arguments()).call(*ours, mode=mode), f(*eagers)
+    for a, b in zip([*got, *ours], [*wanted, *eagers], strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+def test_memory_behind_a_written_tensor_is_refused():
+    def f(y):
+        y.add_(1)
+        return torch.as_strided(y, (5,), (1,), 0) * 2
+
+    with pytest.raises(pallascope.PallascopeError, match="reaches element 4 of the storage of `.*`, which is written to and whose own last element is number 2"):
+        pallascope.lower(f, torch.arange(9.0)[:3])
