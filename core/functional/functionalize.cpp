@@ -168,8 +168,9 @@ void Functionalizer::copy_node(NodeId id, bool views) {
   if (moved && operator_name(target).starts_with("as_strided")) {
     // as_strided counts in the storage, not in its argument; so it is taken of the root, whose meta is the storage's.
     const TensorMeta& result = meta(node.outputs[0]);
-    args = {Argument{in_memory(tensor(view->base).storage, id, result)}, integers(result.sizes),
-            integers(result.strides), integer(result.storage_offset)};
+    const ValueId memory = in_memory(tensor(view->base).storage, id, result);
+    args = {Argument{memory}, integers(result.sizes), integers(result.strides),
+            integer(offset_in(memory, tensor(view->base).storage, result))};
   } else {
     for (const Argument& argument : node.args) args.push_back(read_argument(argument, views));
     for (const auto& [name, argument] : node.kwargs)
@@ -293,8 +294,8 @@ ValueId Functionalizer::in_memory(std::size_t index, NodeId origin, const Tensor
     return current;
   }
   if (storages_[index].memory == current) return current;
-  const bool dense = !overlaps_itself(own) && own.numel() == end - own.storage_offset + 1;
-  if (reached.numel() == 0 || (dense && first >= own.storage_offset && last <= end)) return current;
+  const bool dense = own.storage_offset == 0 && !overlaps_itself(own) && own.numel() == end + 1;
+  if (reached.numel() == 0 || (dense && first >= 0 && last <= end)) return current;
   const ValueId made = emit_step(origin, unique(old_.values[root].name + "_in_memory"), "aten.as_strided_scatter.default",
                                  {Argument{storages_[index].memory}, Argument{current}, integers(own.sizes), integers(own.strides),
                                   integer(own.storage_offset)},
@@ -302,6 +303,10 @@ ValueId Functionalizer::in_memory(std::size_t index, NodeId origin, const Tensor
   Storage& storage = storages_[index];
   storage.memory = storage.current = made;
   return made;
+}
+
+std::int64_t Functionalizer::offset_in(ValueId memory, std::size_t storage, const TensorMeta& view) const {
+  return view.storage_offset - meta(storages_[storage].root).storage_offset + result_.graph.values[memory].tensor->storage_offset;
 }
 
 void Functionalizer::finish_root(ValueId old_value, ValueId new_value) {
@@ -348,8 +353,8 @@ ValueId Functionalizer::take_again(ValueId id, int version) {
   if (view.kind == ViewKind::strided &&
       (several || operation.starts_with("as_strided") || operation == "einsum")) {
     target = "aten.as_strided.default";
-    args = {Argument{in_memory(wanted.storage, wanted.maker, result)}, integers(result.sizes),
-            integers(result.strides), integer(result.storage_offset)};
+    const ValueId memory = in_memory(wanted.storage, wanted.maker, result);
+    args = {Argument{memory}, integers(result.sizes), integers(result.strides), integer(offset_in(memory, wanted.storage, result))};
   } else if (several && view.kind == ViewKind::slice) {
     target = "aten.slice.Tensor";
     const std::int64_t end = view.start + result.sizes[static_cast<std::size_t>(view.dim)];
@@ -416,7 +421,7 @@ void Functionalizer::flush(std::size_t index) {
     value = emit_step(pending.origin, old_.nodes[pending.origin].name + "_into_" + old_.values[root].name,
                       "aten.as_strided_scatter.default",
                       {Argument{base}, Argument{value}, integers(view.sizes),
-                       integers(view.strides), integer(view.storage_offset)},
+                       integers(view.strides), integer(offset_in(base, index, view))},
                       {}, meta(root));
   } else {
     for (ValueId id = pending.target; tensors_[id.index()].view; id = tensors_[id.index()].view->base)

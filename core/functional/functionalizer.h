@@ -69,6 +69,8 @@ class Functionalizer {
   /// The root's current value in memory that holds what lies around its elements, for as_strided with these sizes,
   /// strides and offset: what computes new elements (index_put, add) gives them in memory of its own.
   trace::ValueId in_memory(std::size_t storage, trace::NodeId origin, const trace::TensorMeta& reached);
+  /// Where in `memory`, a value of the storage's root, a view of the root begins: new values may begin at 0.
+  [[nodiscard]] std::int64_t offset_in(trace::ValueId memory, std::size_t storage, const trace::TensorMeta& view) const;
   void finish_root(trace::ValueId old_value, trace::ValueId new_value);
   void register_outputs(trace::NodeId id, const std::vector<trace::ValueId>& outputs);
 

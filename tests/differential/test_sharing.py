@@ -314,3 +314,20 @@ def test_memory_behind_a_written_tensor_is_refused():
 
     with pytest.raises(pallascope.PallascopeError, match="reaches element 4 of the storage of `.*`, which is written to and whose own last element is number 2"):
         pallascope.lower(f, torch.arange(9.0)[:3])
+
+
+def test_views_of_a_written_tensor_that_begins_within_its_storage():
+    def f(x, y):
+        diagonal = torch.einsum("ii->i", x)
+        x.lt_(y)
+        inner = torch.as_strided(x, (2,), (3,), 5)
+        x.permute([1, 0]).add_(4)
+        return diagonal * 2, inner + 1, torch.as_strided(x, (2, 2), (1, 2), 3) * 3
+
+    def arguments():
+        return torch.as_strided(torch.arange(12), (3, 3), (3, 1), 3), torch.tensor(7.5)
+
+    ours, eagers = arguments(), arguments()
+    got, wanted = pallascope.lower(f, *arguments()).call(*ours), f(*eagers)
+    for a, b in zip([*got, *ours], [*wanted, *eagers], strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)
