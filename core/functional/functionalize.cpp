@@ -286,10 +286,10 @@ ValueId Functionalizer::in_memory(std::size_t index, NodeId origin, const Tensor
   std::int64_t first = reached.storage_offset, last = first, end = own.storage_offset;
   for (std::size_t k = 0; k < reached.sizes.size(); ++k) (reached.strides[k] < 0 ? first : last) += (reached.sizes[k] - 1) * reached.strides[k];
   for (std::size_t k = 0; k < own.sizes.size(); ++k) end += (own.sizes[k] - 1) * own.strides[k];
-  if (reached.numel() > 0 && own.numel() > 0 && last > end) {
+  if (reached.numel() > 0 && (own.numel() == 0 || last > end)) {
     // A copy of a tensor ends with its last element.
-    refuse(origin, "reaches element " + std::to_string(last) + " of the storage of `" + old_.values[root].name +
-                       "`, which is written to and whose own last element is number " + std::to_string(end),
+    refuse(origin, "reaches element " + std::to_string(last) + " of the storage of `" + old_.values[root].name + "`, which is written to and " +
+                       (own.numel() == 0 ? std::string("has no element of its own") : "whose own last element is number " + std::to_string(end)),
            "give the function a tensor of the whole storage, and write to a slice of that");
     return current;
   }

@@ -314,6 +314,8 @@ def test_memory_behind_a_written_tensor_is_refused():
 
     with pytest.raises(pallascope.PallascopeError, match="reaches element 4 of the storage of `.*`, which is written to and whose own last element is number 2"):
         pallascope.lower(f, torch.arange(9.0)[:3])
+    with pytest.raises(pallascope.PallascopeError, match="which is written to and has no element of its own"):
+        pallascope.lower(lambda x: torch.as_strided(x, (1, 1), (0, 1), 7).diagonal().add_(1), torch.as_strided(torch.zeros(39), (0, 4), (16, 2)))
 
 
 def test_views_of_a_written_tensor_that_begins_within_its_storage():
