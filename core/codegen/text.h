@@ -63,8 +63,6 @@ struct Tuple {
   const std::vector<std::int64_t>& shape;
 };
 
-void put(Out& out, Tuple tuple);
-
 }  // namespace pallascope::codegen
 
 template <>
@@ -83,7 +81,3 @@ struct fmt::formatter<pallascope::codegen::Tuple> {
     return out;
   }
 };
-
-namespace pallascope::codegen {
-inline void put(Out& out, Tuple tuple) { fmt::format_to(fmt::appender(out), FMT_COMPILE("{}"), tuple); }
-}  // namespace pallascope::codegen

@@ -48,7 +48,7 @@ std::optional<Element> element_of(std::string_view target) {
   if (among(kBinary)) return Element{"aten." + name + (list || overload == "Tensor" ? ".Tensor" : ".Scalar")};
   if (among(kBounds) && (list || scalar)) return Element{"aten." + name + (list ? ".Tensor" : ".default")};
   if (among(kExtremes) && list) return Element{"aten." + name + ".default"};
-  if (among(kExtremes) && scalar) 
+  if (among(kExtremes) && scalar)
     return Element{name == "maximum" ? "aten.clamp_min.default" : "aten.clamp_max.default"};
   if (among(kProducts) && scalar) return Element{"aten." + name + ".default", "value"};
   if (name == "lerp") return Element{list ? "aten.lerp.Tensor" : "aten.lerp.Scalar"};
