@@ -283,19 +283,17 @@ ValueId Functionalizer::in_memory(std::size_t index, NodeId origin, const Tensor
   const ValueId root = storages_[index].root;
   const ValueId current = read_entry(root);
   const TensorMeta& own = meta(root);
-  std::int64_t first = reached.storage_offset, last = first, end = own.storage_offset;
-  for (std::size_t k = 0; k < reached.sizes.size(); ++k) (reached.strides[k] < 0 ? first : last) += (reached.sizes[k] - 1) * reached.strides[k];
-  for (std::size_t k = 0; k < own.sizes.size(); ++k) end += (own.sizes[k] - 1) * own.strides[k];
-  if (reached.numel() > 0 && (own.numel() == 0 || last > end)) {
+  // Graphs are checked for extents that do not fit 64 bits when they come in.
+  const std::int64_t reach = trace::storage_extent(reached).value_or(0), extent = trace::storage_extent(own).value_or(0);
+  if (reach > extent) {
     // A copy of a tensor ends with its last element.
-    refuse(origin, "reaches element " + std::to_string(last) + " of the storage of `" + old_.values[root].name + "`, which is written to and " +
-                       (own.numel() == 0 ? std::string("has no element of its own") : "whose own last element is number " + std::to_string(end)),
+    refuse(origin, "reaches element " + std::to_string(reach - 1) + " of the storage of `" + old_.values[root].name + "`, which is written to and " +
+                       (extent == 0 ? std::string("has no element of its own") : "whose own last element is number " + std::to_string(extent - 1)),
            "give the function a tensor of the whole storage, and write to a slice of that");
     return current;
   }
-  if (storages_[index].memory == current) return current;
-  const bool dense = own.storage_offset == 0 && !overlaps_itself(own) && own.numel() == end + 1;
-  if (reached.numel() == 0 || (dense && first >= 0 && last <= end)) return current;
+  const bool dense = own.storage_offset == 0 && !overlaps_itself(own) && own.numel() == extent;
+  if (storages_[index].memory == current || reach == 0 || dense) return current;
   const ValueId made = emit_step(origin, unique(old_.values[root].name + "_in_memory"), "aten.as_strided_scatter.default",
                                  {Argument{storages_[index].memory}, Argument{current}, integers(own.sizes), integers(own.strides),
                                   integer(own.storage_offset)},
